@@ -1,0 +1,134 @@
+package org.metrale.gpu;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+
+/**
+ * A native object with exactly one owner and exactly one release.
+ *
+ * <p><b>Ownership:</b> an object keeps everything it needs open until it is closed itself. Closing is
+ * idempotent; closing while a call runs or a dependent is open is refused with an {@link
+ * IllegalStateException} instead of freeing memory under somebody's feet. Any use after close names
+ * the object that is closed.
+ *
+ * <p><b>Threading:</b> safe for any number of threads. Nothing here depends on the garbage
+ * collector.
+ */
+public abstract class NativeResource implements AutoCloseable {
+  private static final int CLOSED = -1;
+
+  /** Calls in flight plus open dependents, or {@link #CLOSED}. */
+  private final AtomicInteger uses = new AtomicInteger();
+
+  private final NativeResource[] needs;
+
+  /** What reports this object if it is dropped while open; null when tracing is off. */
+  private final LeakReport.Watch watch;
+
+  /**
+   * Keeps every one of {@code needs} open until this object is closed.
+   *
+   * @param needs what this object stands on, closed after it
+   * @throws IllegalStateException if one of them is closed already
+   */
+  protected NativeResource(NativeResource... needs) {
+    this.needs = needs.clone();
+    for (int held = 0; held < this.needs.length; held++) {
+      if (!this.needs[held].tryAcquire()) {
+        releaseFirst(held);
+        throw new IllegalStateException(this.needs[held] + " is closed");
+      }
+    }
+    watch = LeakReport.opened(this);
+  }
+
+  /**
+   * Runs one native call while this object cannot be closed.
+   *
+   * @param <T> what the call answers
+   * @param call the native call
+   * @return the call's answer
+   * @throws IllegalStateException if this object is closed
+   */
+  protected final <T> T using(Supplier<T> call) {
+    acquire();
+    try {
+      return call.get();
+    } finally {
+      release();
+    }
+  }
+
+  /**
+   * Marks the beginning of a native call; pair with {@link #release()} in a {@code finally}. The form
+   * without a lambda is for hot paths.
+   *
+   * @throws IllegalStateException if this object is closed
+   */
+  protected final void acquire() {
+    if (!tryAcquire()) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
+  /** Marks the end of a native call begun with {@link #acquire()}. */
+  protected final void release() {
+    uses.getAndDecrement();
+  }
+
+  /**
+   * Frees the native object. Called at most once, never while a call or a dependent is open. If it
+   * throws, the object counts as closed all the same.
+   */
+  protected abstract void free();
+
+  /**
+   * Whether {@link #close()} has been called with success.
+   *
+   * @return true once the object is closed
+   */
+  public final boolean isClosed() {
+    return uses.get() == CLOSED;
+  }
+
+  /**
+   * Frees the native object, once.
+   *
+   * <p>A second close does nothing.
+   *
+   * @throws IllegalStateException if calls or dependents are open; the object stays usable
+   */
+  @Override
+  public final void close() {
+    int seen = uses.compareAndExchange(0, CLOSED);
+    if (seen == CLOSED) {
+      return;
+    }
+    if (seen != 0) {
+      throw new IllegalStateException(this + " has " + seen + " calls or dependents open");
+    }
+    LeakReport.closed(watch);
+    try {
+      free();
+    } finally {
+      releaseFirst(needs.length);
+    }
+  }
+
+  private boolean tryAcquire() {
+    int seen = uses.get();
+    while (seen != CLOSED) {
+      if (uses.compareAndSet(seen, seen + 1)) {
+        return true;
+      }
+      seen = uses.get();
+    }
+    return false;
+  }
+
+  private void releaseFirst(int count) {
+    for (int i = count - 1; i >= 0; i--) {
+      needs[i].release();
+    }
+  }
+}
