@@ -1,0 +1,29 @@
+package org.metrale.gpu;
+
+/** Says in words a user can act on why our own JNI glue did not load. */
+final class GlueProblem {
+  private GlueProblem() {}
+
+  static String explain(String title, LinkageError problem) {
+    String text = String.valueOf(problem.getMessage());
+    String platform = System.getProperty("os.arch");
+    StringBuilder out = new StringBuilder("the JNI glue for ");
+    out.append(title).append(" could not be loaded: ").append(text);
+    if (text.contains("GLIBC_")) {
+      out.append(
+          "\nthis system's C library is too old for the JavaCPP on the class path: JavaCPP 1.5.12 and"
+              + " later need glibc 2.34, with glibc 2.28 to 2.33 use JavaCPP 1.5.10 or 1.5.11");
+    } else if (text.contains("failed to map segment") || text.contains("Permission denied")) {
+      out.append(
+          "\nthe folder that libraries are unpacked into does not allow execution or writing: set"
+              + " -Dorg.bytedeco.javacpp.cachedir=FOLDER to one that does");
+    } else if (text.contains("no jnimetrale") || text.contains("Could not find")) {
+      out.append("\nthe jar with the classifier linux-")
+          .append("aarch64".equals(platform) ? "arm64" : "x86_64")
+          .append("-cuda is not on the class path, or this platform (")
+          .append(platform)
+          .append(") has none");
+    }
+    return out.toString();
+  }
+}

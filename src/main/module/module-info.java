@@ -1,0 +1,21 @@
+/**
+ * NCCL, CUDA, NVML, cuFile, RDMA verbs and NVTX for the JVM: checked packages under {@code
+ * org.metrale.gpu}, generated bindings under the others.
+ */
+module org.metrale.gpu {
+  requires transitive org.bytedeco.javacpp;
+  requires transitive org.bytedeco.cuda;
+
+  exports org.metrale.cuda;
+  exports org.metrale.cufile;
+  exports org.metrale.global;
+  exports org.metrale.gpu;
+  exports org.metrale.nccl;
+  exports org.metrale.nvml;
+  exports org.metrale.nvtx;
+  exports org.metrale.presets;
+
+  // JavaCPP's loader instantiates recipes by reflection.
+  opens org.metrale.presets to
+      org.bytedeco.javacpp;
+}
