@@ -268,11 +268,12 @@ int metrale_ibv_query_gid_table(struct ibv_context *context, struct metrale_ibv_
 {
     ssize_t count;
 
-    if (context == NULL || out == NULL || capacity > INT32_MAX)
+    /* The library's entry begins with 64-bit words. */
+    if (context == NULL || out == NULL || ((uintptr_t)out & 7) != 0 || capacity > INT32_MAX)
         return -EINVAL;
 
     errno = 0;
-    count = ibv_query_gid_table(context, (struct ibv_gid_entry *)out, capacity, 0);
+    count = ibv_query_gid_table(context, (void *)out, capacity, 0);
     return count >= 0 ? (int)count : metrale_failure((int)count, errno);
 }
 

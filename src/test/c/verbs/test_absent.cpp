@@ -58,7 +58,7 @@ int main(int, char **argv)
     metrale_ibv_device described;
     metrale_ibv_device_attr limits;
     metrale_ibv_port port;
-    metrale_ibv_gid_entry gid;
+    alignas(8) metrale_ibv_gid_entry gid;
     metrale_ibv_qp_attr attr = {};
     metrale_ibv_qp_init init = {};
     metrale_ibv_async_event event = {};

@@ -195,7 +195,7 @@ static void queries_ports(void)
 
 static void queries_gid_tables(void)
 {
-    struct metrale_ibv_gid_entry entries[4];
+    _Alignas(8) struct metrale_ibv_gid_entry entries[4];
     int i;
 
     fake.gid_count = 3;
@@ -861,9 +861,9 @@ static void refuses_null(void)
 {
     struct metrale_ibv_qp_init init = {.qp_type = METRALE_IBV_QPT_RC};
     struct metrale_ibv_qp_attr attr = good_attributes();
-    struct metrale_ibv_gid_entry gid;
-    struct metrale_ibv_send_wr send;
-    struct metrale_ibv_recv_wr receive;
+    _Alignas(8) struct metrale_ibv_gid_entry gid;
+    struct metrale_ibv_send_wr send = {.wr_id = 1};
+    struct metrale_ibv_recv_wr receive = {.wr_id = 1};
     struct metrale_ibv_async_event event;
     struct metrale_ibv_device_attr limits;
     struct metrale_ibv_device device;

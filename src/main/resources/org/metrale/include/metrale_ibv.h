@@ -506,8 +506,9 @@ METRALE_API int metrale_ibv_query_port(struct ibv_context *context, uint32_t por
                                        struct metrale_ibv_port *out);
 
 /* All valid entries of the GID tables of all ports. Returns their number.
- * capacity [in]: entries that fit; the sum of the ports' gid_table_length is always enough,
- * -EINVAL when it is too small. Since rdma-core 32; before that metrale_ibv_query_gid. */
+ * out [out]: aligned to 8 bytes. capacity [in]: entries that fit; the sum of the ports'
+ * gid_table_length is always enough, -EINVAL when it is too small. Since rdma-core 32; before that
+ * metrale_ibv_query_gid. */
 METRALE_API int metrale_ibv_query_gid_table(struct ibv_context *context,
                                             struct metrale_ibv_gid_entry *out, size_t capacity);
 
