@@ -46,12 +46,12 @@ public record RoServerRecord(RemoteQp remoteQp, List<Region> regions) implements
    */
   public RoServerRecord {
     Objects.requireNonNull(remoteQp, "remoteQp");
-    regions = List.copyOf(regions);
     try {
       WireCounts.regions(regions.size());
     } catch (WireFormatException e) {
       throw e.asCallerFault();
     }
+    regions = RegionTable.of(regions);
   }
 
   /**
@@ -92,11 +92,11 @@ public record RoServerRecord(RemoteQp remoteQp, List<Region> regions) implements
   static RoServerRecord read(WireReader in) throws WireFormatException {
     RemoteQp qp = ClientRecord.readQp(in);
     int countRegions = WireCounts.regions(in.u32("regionCount"));
-    return new RoServerRecord(qp, List.of(in.regions(countRegions)));
+    return new RoServerRecord(qp, in.regions(countRegions));
   }
 
   void write(WireWriter out) {
     ClientRecord.writeQp(out, remoteQp);
-    out.u32(regions.size()).regions(regions);
+    out.u32(regions.size()).regions(RegionTable.of(regions));
   }
 }

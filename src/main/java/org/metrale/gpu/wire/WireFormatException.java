@@ -125,9 +125,7 @@ public final class WireFormatException extends IOException {
 
   /** The same fault, seen from the record that encloses the one that found it. */
   WireFormatException within(String record) {
-    WireFormatException outer = new WireFormatException(kind, record + "." + field, wanted, got);
-    outer.setStackTrace(getStackTrace());
-    return outer;
+    return new WireFormatException(kind, record + "." + field, wanted, got);
   }
 
   /** The same fault, made by the caller instead of by received bytes. */

@@ -42,25 +42,14 @@ final class WireReader {
   }
 
   /** Reads a table of regions; the count has been checked. */
-  Region[] regions(int countRegions) throws WireFormatException {
+  RegionTable regions(int countRegions) throws WireFormatException {
     int lengthBytes = countRegions * Region.BYTES;
-    int start = in.position();
     if (in.remaining() < lengthBytes) {
       throw shortRegions(in.remaining());
     }
-    Region[] out = new Region[countRegions];
-    int at = start;
-    for (int i = 0; i < countRegions; i++) {
-      long base = in.getLong(at + Region.BASE_OFFSET);
-      out[i] = new Region(base, Integer.toUnsignedLong(in.getInt(at + Region.RKEY_OFFSET)));
-      at += Region.BYTES;
-    }
-    in.position(at);
-    return out;
-  }
-
-  int consumedBytes() {
-    return in.position();
+    byte[] out = new byte[lengthBytes];
+    in.get(out);
+    return RegionTable.adopt(out);
   }
 
   int remainingBytes() {

@@ -2,7 +2,6 @@ package org.metrale.gpu.wire;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.List;
 
 /** Writes the fields of one message whose length is known; the values have been checked. */
 final class WireWriter {
@@ -42,16 +41,8 @@ final class WireWriter {
     return this;
   }
 
-  WireWriter regions(List<Region> regions) {
-    int at = out.position();
-    int countRegions = regions.size();
-    for (int i = 0; i < countRegions; i++) {
-      Region region = regions.get(i);
-      out.putLong(at + Region.BASE_OFFSET, region.base());
-      out.putInt(at + Region.RKEY_OFFSET, (int) region.rkey());
-      at += Region.BYTES;
-    }
-    out.position(at);
+  WireWriter regions(RegionTable regions) {
+    out.put(regions.bytes());
     return this;
   }
 
