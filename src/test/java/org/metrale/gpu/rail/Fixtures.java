@@ -108,7 +108,7 @@ final class Fixtures {
   }
 
   /** Queue pairs that cost nothing and remember what they were connected to. */
-  static final class ScriptedClient implements ClientRails {
+  static class ScriptedClient implements ClientRails {
     final List<RemoteQueuePair> connected = new ArrayList<>();
     private final List<LocalQueuePair> locals;
 
