@@ -42,6 +42,9 @@ public final class HandshakeConnection {
   private final HandshakeTransport transport;
   private final HandshakeTerms terms;
 
+  /** When bytes last arrived: what came in time counts, also if the rest came too late. */
+  private long arrivedNanos;
+
   private HandshakeConnection(HandshakeTransport transport, HandshakeTerms terms) {
     this.transport = Objects.requireNonNull(transport, "transport");
     this.terms = Objects.requireNonNull(terms, "terms");
@@ -210,7 +213,7 @@ public final class HandshakeConnection {
     Optional<HandshakeEvent> cutShort = fill(bytes);
     S told = state;
     if (bytes.flip().hasRemaining()) {
-      told = state.on(new Received(bytes), System.nanoTime());
+      told = state.on(new Received(bytes), arrivedNanos);
     }
     return cutShort.isEmpty() || told.isFinal() ? told : told.on(cutShort.get(), System.nanoTime());
   }
@@ -222,6 +225,7 @@ public final class HandshakeConnection {
         if (transport.read(bytes, terms.deadline()) < 0) {
           return Optional.of(new Ended());
         }
+        arrivedNanos = System.nanoTime();
       }
       return Optional.empty();
     } catch (IOException e) {
