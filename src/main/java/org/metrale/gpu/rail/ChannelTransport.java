@@ -13,16 +13,18 @@ import java.util.concurrent.TimeoutException;
  */
 final class ChannelTransport implements HandshakeTransport {
   private final SocketChannel channel;
+  private final DeadlineWatch watch;
 
   ChannelTransport(SocketChannel channel) {
     this.channel = channel;
+    this.watch = new DeadlineWatch(channel);
   }
 
   @Override
   public int read(ByteBuffer into, Deadline deadline)
       throws IOException, InterruptedException, TimeoutException {
     if (channel.isBlocking()) {
-      return DeadlineWatch.during(() -> channel.read(into), channel, deadline);
+      return watch.during(() -> channel.read(into), deadline);
     }
     check(deadline);
     int got = channel.read(into);
@@ -39,7 +41,7 @@ final class ChannelTransport implements HandshakeTransport {
     check(deadline);
     while (flight.hasRemaining()) {
       if (channel.isBlocking()) {
-        DeadlineWatch.during(() -> channel.write(flight), channel, deadline);
+        watch.during(() -> channel.write(flight), deadline);
       } else if (channel.write(flight) == 0) {
         await(SelectionKey.OP_WRITE, deadline);
       }

@@ -3,28 +3,38 @@ package org.metrale.gpu.rail;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
-import java.util.concurrent.ScheduledFuture;
+import java.util.Optional;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * Ends a blocking call on a socket at the deadline, or when its thread is interrupted, by closing
- * the socket: the one thing that wakes a thread which reads or writes it, TLS and full buffers
- * included.
+ * Ends blocking calls on a socket at their deadline, or when their thread is interrupted, by
+ * closing the socket: the one thing that wakes a thread which reads or writes it, TLS and full
+ * buffers included.
+ *
+ * <p>A shared timer looks at the call in progress every 10 ms, and not at all while there is none.
+ * So a call costs two volatile writes, not a visit to the timer, and may end 10 ms late.
  */
 final class DeadlineWatch implements Runnable {
-  /** How often an interrupt is looked for; nothing tells a watcher of one. */
-  private static final long INTERRUPT_CHECK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+  private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
   private static final ScheduledThreadPoolExecutor TIMER = timer();
 
-  private enum State {
-    WATCHING,
-    STOPPED,
+  private enum Outcome {
+    RUNNING,
+    DONE,
     LATE,
     INTERRUPTED
+  }
+
+  /** One call in progress. */
+  private record Call(Thread thread, Deadline deadline, AtomicReference<Outcome> outcome) {
+    static Call begun(Deadline deadline) {
+      return new Call(Thread.currentThread(), deadline, new AtomicReference<>(Outcome.RUNNING));
+    }
   }
 
   /** A call that blocks until the socket is closed, at the latest. */
@@ -33,21 +43,17 @@ final class DeadlineWatch implements Runnable {
     int run() throws IOException;
   }
 
-  private final AtomicReference<State> state = new AtomicReference<>(State.WATCHING);
-  private final Thread watched = Thread.currentThread();
   private final Closeable socket;
-  private final Deadline deadline;
+  private final AtomicReference<Optional<Call>> current = new AtomicReference<>(Optional.empty());
+  private final AtomicBoolean ticking = new AtomicBoolean();
 
-  /** The next look; one that is not cancelled finds the watch stopped. */
-  private volatile ScheduledFuture<?> next;
-
-  private DeadlineWatch(Closeable socket, Deadline deadline) {
+  /** A watch over calls on one socket, by one thread at a time. */
+  DeadlineWatch(Closeable socket) {
     this.socket = socket;
-    this.deadline = deadline;
   }
 
-  /** Runs one call; {@code socket} is closed if that is what it takes to end it. */
-  static int during(BlockingCall call, Closeable socket, Deadline deadline)
+  /** Runs one call; the socket is closed if that is what it takes to end it. */
+  int during(BlockingCall blocking, Deadline deadline)
       throws IOException, InterruptedException, TimeoutException {
     if (Thread.interrupted()) {
       throw new InterruptedException("before the wait");
@@ -55,44 +61,64 @@ final class DeadlineWatch implements Runnable {
     if (deadline.hasPassed(System.nanoTime())) {
       throw new TimeoutException("before the wait");
     }
-    DeadlineWatch watch = new DeadlineWatch(socket, deadline);
-    watch.again();
-    int answer = 0;
-    IOException failure = null;
+    Call call = Call.begun(deadline);
+    current.set(Optional.of(call));
+    if (ticking.compareAndSet(false, true)) {
+      tickAgain(deadline);
+    }
     try {
-      answer = call.run();
+      int answer = blocking.run();
+      finish(call);
+      throwIfEnded(call);
+      return answer;
     } catch (IOException e) {
-      failure = e;
+      finish(call);
+      throwIfEnded(call);
+      if (e instanceof ClosedByInterruptException) {
+        Thread.interrupted();
+        throw new InterruptedException("during the wait");
+      }
+      throw e;
     } finally {
-      watch.state.compareAndSet(State.WATCHING, State.STOPPED);
-      watch.next.cancel(false);
+      finish(call);
     }
-    watch.throwIfFired(failure);
-    if (failure != null) {
-      throw failure;
-    }
-    return answer;
   }
 
   @Override
   public void run() {
-    if (watched.isInterrupted()) {
-      fire(State.INTERRUPTED);
-    } else if (deadline.hasPassed(System.nanoTime())) {
-      fire(State.LATE);
-    } else if (state.get() == State.WATCHING) {
-      again();
+    Optional<Call> seen = current.get();
+    if (seen.isEmpty()) {
+      ticking.set(false);
+      // A call that began since the look has seen a timer that ticks: tick on for its sake.
+      seen = current.get();
+      if (seen.isEmpty() || !ticking.compareAndSet(false, true)) {
+        return;
+      }
     }
+    Call call = seen.get();
+    if (call.thread().isInterrupted()) {
+      end(call, Outcome.INTERRUPTED);
+    } else if (call.deadline().hasPassed(System.nanoTime())) {
+      end(call, Outcome.LATE);
+    }
+    tickAgain(call.deadline());
   }
 
-  private void again() {
+  private void finish(Call call) {
+    call.outcome().compareAndSet(Outcome.RUNNING, Outcome.DONE);
+    current.set(Optional.empty());
+  }
+
+  private void tickAgain(Deadline deadline) {
     long remaining = deadline.remainingNanos(System.nanoTime());
-    next = TIMER.schedule(this, Math.min(remaining, INTERRUPT_CHECK_NANOS), TimeUnit.NANOSECONDS);
+    // A deadline that has passed is no reason to tick without a pause.
+    long pause = remaining == 0 ? TICK_NANOS : Math.min(remaining, TICK_NANOS);
+    TIMER.schedule(this, pause, TimeUnit.NANOSECONDS);
   }
 
-  private void fire(State why) {
-    if (state.compareAndSet(State.WATCHING, why)) {
-      // On a thread of its own: a close that blocks must not keep other watches from firing.
+  private void end(Call call, Outcome why) {
+    if (call.outcome().compareAndSet(Outcome.RUNNING, why)) {
+      // On a thread of its own: a close that blocks must not keep other watches from acting.
       Thread closer = new Thread(this::closeSocket, "metrale-handshake-closer");
       closer.setDaemon(true);
       closer.start();
@@ -108,25 +134,14 @@ final class DeadlineWatch implements Runnable {
     }
   }
 
-  private void throwIfFired(IOException failure) throws InterruptedException, TimeoutException {
-    switch (state.get()) {
-      case LATE -> {
-        TimeoutException late = new TimeoutException("the deadline passed during the wait");
-        if (failure != null) {
-          late.addSuppressed(failure);
-        }
-        throw late;
-      }
+  private static void throwIfEnded(Call call) throws InterruptedException, TimeoutException {
+    switch (call.outcome().get()) {
+      case LATE -> throw new TimeoutException("the deadline passed during the wait");
       case INTERRUPTED -> {
         Thread.interrupted();
         throw new InterruptedException("during the wait");
       }
-      default -> {
-        if (failure instanceof ClosedByInterruptException) {
-          Thread.interrupted();
-          throw new InterruptedException("during the wait");
-        }
-      }
+      case RUNNING, DONE -> {}
     }
   }
 
@@ -141,7 +156,6 @@ final class DeadlineWatch implements Runnable {
             });
     timer.setKeepAliveTime(1, TimeUnit.SECONDS);
     timer.allowCoreThreadTimeOut(true);
-    timer.setRemoveOnCancelPolicy(true);
     return timer;
   }
 }

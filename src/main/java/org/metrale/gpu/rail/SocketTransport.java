@@ -13,18 +13,20 @@ final class SocketTransport implements HandshakeTransport {
   private final Socket socket;
   private final InputStream in;
   private final OutputStream out;
+  private final DeadlineWatch watch;
 
   SocketTransport(Socket socket) throws IOException {
     this.socket = socket;
     this.in = socket.getInputStream();
     this.out = socket.getOutputStream();
+    this.watch = new DeadlineWatch(this::abort);
   }
 
   @Override
   public int read(ByteBuffer into, Deadline deadline)
       throws IOException, InterruptedException, TimeoutException {
     byte[] bytes = new byte[into.remaining()];
-    int got = DeadlineWatch.during(() -> in.read(bytes), this::abort, deadline);
+    int got = watch.during(() -> in.read(bytes), deadline);
     if (got > 0) {
       into.put(bytes, 0, got);
     }
@@ -42,7 +44,7 @@ final class SocketTransport implements HandshakeTransport {
           out.flush();
           return bytes.length;
         };
-    DeadlineWatch.during(call, this::abort, deadline);
+    watch.during(call, deadline);
   }
 
   @Override
