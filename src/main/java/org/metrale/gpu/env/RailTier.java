@@ -53,6 +53,7 @@ public enum RailTier {
   /** The pipeline depths that are allowed. */
   public static final NumberRange PIPELINE_DEPTHS = new NumberRange(1, 128);
 
+  @SuppressWarnings("ImmutableEnumChecker") // An unmodifiable list of records.
   private final List<RailChain> chains;
 
   RailTier(RailChain... chains) {
@@ -99,7 +100,8 @@ public enum RailTier {
       if (note(exists, complaints) && exists.orThrow()) {
         Setting<String> device = chain.strictDevice(environment);
         Setting<Long> gidIndex = chain.strictGidIndex(environment);
-        if (note(device, complaints) & note(gidIndex, complaints)) {
+        boolean deviceFits = note(device, complaints);
+        if (note(gidIndex, complaints) && deviceFits) {
           rails.add(new RailSetting(device.orThrow(), gidIndex.orThrow()));
         }
       }

@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.util.Optional;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -113,7 +114,7 @@ final class DeadlineWatch implements Runnable {
     long remaining = deadline.remainingNanos(System.nanoTime());
     // A deadline that has passed is no reason to tick without a pause.
     long pause = remaining == 0 ? TICK_NANOS : Math.min(remaining, TICK_NANOS);
-    TIMER.schedule(this, pause, TimeUnit.NANOSECONDS);
+    ScheduledFuture<?> unused = TIMER.schedule(this, pause, TimeUnit.NANOSECONDS);
   }
 
   private void end(Call call, Outcome why) {

@@ -57,9 +57,15 @@ public record KvGeometry(int layers, int blocks, int heads, Block block) {
   /** Which half of the cache a group is in. */
   public enum Half {
     /** The keys. */
-    KEYS,
+    KEYS(0),
     /** The values. */
-    VALUES
+    VALUES(1);
+
+    private final int code;
+
+    Half(int code) {
+      this.code = code;
+    }
   }
 
   /**
@@ -94,7 +100,7 @@ public record KvGeometry(int layers, int blocks, int heads, Block block) {
     Objects.checkIndex(blockIndex, blocks);
     Objects.checkIndex(headIndex, heads);
     long before = Math.addExact(Math.multiplyExact((long) layerIndex, blocks), blockIndex);
-    long halves = Math.addExact(Math.multiplyExact(before, 2), half.ordinal());
+    long halves = Math.addExact(Math.multiplyExact(before, 2), half.code);
     return Math.addExact(Math.multiplyExact(halves, heads), headIndex);
   }
 

@@ -13,6 +13,7 @@ import static org.metrale.gpu.wire.GoldenVectors.hex;
 import java.io.IOException;
 import java.net.SocketException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
@@ -262,7 +263,7 @@ class HandshakeConnectionTest {
 
   @Test
   void preamblesAreReadExactlyAndWrittenAtOnce() throws Exception {
-    ByteBuffer json = ByteBuffer.wrap("{\"layers\":80}".getBytes());
+    ByteBuffer json = ByteBuffer.wrap("{\"layers\":80}".getBytes(StandardCharsets.UTF_8));
     ModelRequest request = new ModelRequest("org/model");
     ScriptedTransport stream =
         script(hex(request.encode()) + hex(ManifestDialect.WEIGHT.encode(json)) + "01" + "ff");

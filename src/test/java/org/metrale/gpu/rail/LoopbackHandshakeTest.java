@@ -242,22 +242,7 @@ class LoopbackHandshakeTest {
   @Test
   void streamThatNeverReturnsIsLeftBehind() {
     CountDownLatch never = new CountDownLatch(1);
-    InputStream stuck =
-        new InputStream() {
-          @Override
-          public int read() {
-            boolean waiting = true;
-            while (waiting) {
-              try {
-                never.await();
-                waiting = false;
-              } catch (InterruptedException e) {
-                waiting = true; // Deaf on purpose.
-              }
-            }
-            return -1;
-          }
-        };
+    InputStream stuck = new Stuck(never);
     HandshakeTransport transport = HandshakeTransport.of(stuck, OutputStream.nullOutputStream());
     HandshakeException e =
         assertThrows(
@@ -277,6 +262,34 @@ class LoopbackHandshakeTest {
       ByteBuffer one = ByteBuffer.allocate(1);
       Deadline passed = new Deadline(System.nanoTime());
       assertThrows(TimeoutException.class, () -> ends.client().read(one, passed));
+    }
+  }
+
+  /** A stream that hears neither interrupts nor a close. */
+  private static final class Stuck extends InputStream {
+    private final CountDownLatch never;
+
+    Stuck(CountDownLatch never) {
+      this.never = never;
+    }
+
+    @Override
+    public int read() {
+      return read(new byte[1], 0, 1);
+    }
+
+    @Override
+    public int read(byte[] into, int offset, int length) {
+      boolean waiting = true;
+      while (waiting) {
+        try {
+          never.await();
+          waiting = false;
+        } catch (InterruptedException e) {
+          waiting = true; // Deaf on purpose.
+        }
+      }
+      return -1;
     }
   }
 

@@ -106,14 +106,14 @@ class TransitionTableTest {
 
   /** Five columns and what a lost connection amounts to; the rest is the same in most states. */
   private static List<String> row(String columns) {
-    String[] c = columns.replace("-", IMPOSSIBLE).split(" ");
-    String lost = c[5].equals("REJECTED") ? "PEER_REJECTED" : c[5];
+    List<String> c = List.of(columns.replace("-", IMPOSSIBLE).split(" ", -1));
+    String lost = c.get(5).equals("REJECTED") ? "PEER_REJECTED" : c.get(5);
     return List.of(
-        c[0],
-        c[1],
-        c[2],
-        c[3],
-        c[4],
+        c.get(0),
+        c.get(1),
+        c.get(2),
+        c.get(3),
+        c.get(4),
         lost,
         lost,
         "DEADLINE_PASSED",

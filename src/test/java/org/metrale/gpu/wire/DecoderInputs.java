@@ -3,7 +3,6 @@ package org.metrale.gpu.wire;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.nio.ByteBuffer;
-import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 
@@ -37,7 +36,10 @@ enum DecoderInputs {
     ByteBuffer of(ByteBuffer in) throws WireFormatException;
   }
 
+  @SuppressWarnings("ImmutableEnumChecker") // A function without state.
   private final Recode recode;
+
+  @SuppressWarnings("ImmutableEnumChecker") // A function without state.
   private final OneByOne.Missing missing;
 
   DecoderInputs(Recode recode) {
@@ -79,7 +81,13 @@ enum DecoderInputs {
             new ModelRequest("model").encode(),
             NcclBootstrap.of(new byte[NcclBootstrap.BYTES]).encode(),
             AckStatus.OK.encode())
-        .map(buffer -> Arrays.copyOf(buffer.array(), buffer.limit()));
+        .map(DecoderInputs::copy);
+  }
+
+  private static byte[] copy(ByteBuffer buffer) {
+    byte[] bytes = new byte[buffer.remaining()];
+    buffer.get(bytes);
+    return bytes;
   }
 
   private boolean isComplete(ByteBuffer in) {

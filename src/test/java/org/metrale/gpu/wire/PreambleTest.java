@@ -11,6 +11,7 @@ import static org.metrale.gpu.wire.GoldenVectors.bytes;
 import static org.metrale.gpu.wire.GoldenVectors.hex;
 
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Random;
 import java.util.Set;
@@ -187,7 +188,7 @@ class PreambleTest {
 
   @Test
   void keepsAManifestAndRefusesEveryOtherLength() throws Exception {
-    ByteBuffer json = ByteBuffer.wrap("{\"version\":1}".getBytes());
+    ByteBuffer json = ByteBuffer.wrap("{\"version\":1}".getBytes(StandardCharsets.UTF_8));
     ByteBuffer whole = ManifestDialect.EXPERT.encode(json);
     assertEquals(json, ManifestDialect.EXPERT.decode(whole));
     for (int k = 0; k < whole.limit(); k++) {
