@@ -19,6 +19,7 @@ int metrale_emulator_cuda_range(uint64_t address, uint64_t bytes, int pin,
         return CUDA_ERROR_INVALID_VALUE;
     out->base = found->base;
     out->bytes = found->bytes;
+    out->id = found->id;
     out->kind = static_cast<int>(found->kind);
     out->device = found->device->gpu.ordinal;
     out->fd = found->fd;

@@ -25,6 +25,7 @@ enum metrale_emulator_memory {
 struct metrale_emulator_range {
     uint64_t base;  /* start of the allocation */
     uint64_t bytes; /* its length */
+    uint64_t id;    /* never used twice in a process, unlike base */
     int kind;       /* enum metrale_emulator_memory */
     int device;     /* ordinal */
     int fd;         /* descriptor behind it, offset 0 is base; -1 when it has none */
