@@ -34,6 +34,23 @@ void metrale_emulator_cuda_unpin(void *pin)
     delete static_cast<std::shared_ptr<Allocation> *>(pin);
 }
 
+int metrale_emulator_cuda_scratch(uint64_t bytes, uint64_t *address)
+{
+    Stream *stream = running_stream();
+    uintptr_t number = 0;
+    if (stream == nullptr)
+        return CUDA_ERROR_NOT_PERMITTED;
+    CUresult result =
+        State::get().memory.allocate(stream->context(), Kind::Pinned, bytes, 0, &number);
+    *address = number;
+    return result;
+}
+
+void metrale_emulator_cuda_drop(uint64_t address)
+{
+    State::get().memory.remove(address, true);
+}
+
 int metrale_emulator_cuda_current(int *device)
 {
     CUresult result = cuInit(0);
@@ -81,6 +98,11 @@ struct Argument {
     void *data;
     void (*release)(void *);
 
+    Argument(void *of, void (*with)(void *)) : data(of), release(with)
+    {
+    }
+    Argument(const Argument &) = delete;
+    Argument &operator=(const Argument &) = delete;
     ~Argument()
     {
         if (release != nullptr)
@@ -115,7 +137,7 @@ CUresult stream_of(void *handle, int device, std::shared_ptr<Stream> *out)
 int metrale_emulator_cuda_submit(void *handle, int device, int (*work)(void *), void *argument,
                                  void (*release)(void *))
 {
-    auto holder = std::make_shared<Argument>(Argument{argument, release});
+    auto holder = std::make_shared<Argument>(argument, release);
     std::shared_ptr<Stream> stream;
     CUresult result = stream_of(handle, device, &stream);
     if (result != CUDA_SUCCESS)

@@ -40,6 +40,13 @@ int metrale_emulator_cuda_range(uint64_t address, uint64_t bytes, int pin,
                                 struct metrale_emulator_range *out);
 void metrale_emulator_cuda_unpin(void *pin);
 
+/*
+ * Pinned memory for work that runs on a stream, which could not wait for itself as the API's
+ * functions do. Only for threads that run such work. 0 or a CUresult.
+ */
+int metrale_emulator_cuda_scratch(uint64_t bytes, uint64_t *address);
+void metrale_emulator_cuda_drop(uint64_t address);
+
 /* Ordinal of the calling thread's device; makes device 0 current where there is none. */
 int metrale_emulator_cuda_current(int *device);
 /* Makes a device's primary context current and retains it until the matching leave. */

@@ -79,12 +79,14 @@ void Comm::fail(ncclResult_t result, const std::string &text)
     changed.notify_all();
 }
 
-void Comm::watch()
+void Comm::watch(const std::function<bool(int)> &awaited)
 {
     if (!board || remote_death_is_silent())
         return;
     for (int peer = 0; peer < nranks; ++peer) {
         const Slot &slot = board->slot(peer);
+        if (!awaited(peer))
+            continue;
         Presence presence = slot.presence.load(std::memory_order_acquire);
         if (peer == rank || presence < Presence::Joined)
             continue;
@@ -183,19 +185,25 @@ ncclResult_t Comm::exchange(const HostMessage &mine, std::vector<HostMessage> *a
         }
         return true;
     };
-    auto look = [this] { watch(); };
+    auto look = [&](std::atomic<uint64_t> Slot::*counter) {
+        watch([&](int peer) {
+            return (board->slot(peer).*counter).load(std::memory_order_acquire) < number;
+        });
+    };
 
     own.message = mine;
     own.host_arrived.store(number, std::memory_order_release);
     board->announce();
-    if (!board->await([&] { return reached(&Slot::host_arrived); }, cancelled, look))
+    if (!board->await([&] { return reached(&Slot::host_arrived); }, cancelled,
+                      [&] { look(&Slot::host_arrived); }))
         return refuse(ncclRemoteError, "a rank did not take part");
     all->clear();
     for (int i = 0; i < nranks; ++i)
         all->push_back(board->slot(i).message);
     own.host_done.store(number, std::memory_order_release);
     board->announce();
-    if (!board->await([&] { return reached(&Slot::host_done); }, cancelled, look))
+    if (!board->await([&] { return reached(&Slot::host_done); }, cancelled,
+                      [&] { look(&Slot::host_done); }))
         return refuse(ncclRemoteError, "a rank did not take part");
     return ncclSuccess;
 }

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -82,8 +83,8 @@ class Comm : public std::enable_shared_from_this<Comm>
         return aborted.load(std::memory_order_acquire) ||
                ticket <= cancelled_through.load(std::memory_order_acquire);
     }
-    /* Notices ranks that are there no more; called now and then by what waits. */
-    void watch();
+    /* Notices when a rank that is waited for is there no more; called by what waits. */
+    void watch(const std::function<bool(int)> &awaited);
 
     /* Numbers work in the order it was called; finished work is crossed off. */
     uint64_t issue();

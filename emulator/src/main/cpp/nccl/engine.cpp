@@ -223,9 +223,9 @@ class Collective
         uint64_t recv = 0;
         extent(operation_, comm_.rank, comm_.nranks, &send, &recv);
         bool shared = comm_.nranks > 1;
-        int result = send > 0 ? send_.open(operation_.send, send, comm_.device, shared) : 0;
+        int result = send > 0 ? send_.open(operation_.send, send, shared) : 0;
         if (result == 0 && recv > 0)
-            result = recv_.open(operation_.recv, recv, comm_.device, shared);
+            result = recv_.open(operation_.recv, recv, shared);
         if (result == 0)
             result = describe();
         if (result != 0)
@@ -262,7 +262,12 @@ class Collective
                     ++known;
                 return known == comm_.nranks;
             },
-            [&] { return batch_.stopped(); }, [&] { comm_.watch(); });
+            [&] { return batch_.stopped(); },
+            [&] {
+                comm_.watch([&](int peer) {
+                    return (board_.slot(peer).*counter).load(std::memory_order_acquire) < number;
+                });
+            });
     }
 
     int describe()
@@ -302,7 +307,7 @@ class Collective
         if (user.device == nullptr)
             return 0;
         Local memory;
-        int result = memory.open(user.device, bytes_, comm_.device, false);
+        int result = memory.open(user.device, bytes_, false);
         if (result == 0)
             std::memcpy(&mine_.scalar, memory.data, bytes_);
         return result;

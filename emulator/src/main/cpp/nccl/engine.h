@@ -45,6 +45,7 @@ class Exchange
   private:
     struct Pending;
     bool step();
+    void watch();
     void post(Pending &pending);
     void receive(Pending &pending);
     int put(Pending &pending);

@@ -105,13 +105,11 @@ Local::~Local()
 {
     if (pin_ != nullptr)
         metrale_emulator_cuda_unpin(pin_);
-    if (stand_in_ != nullptr && metrale_emulator_cuda_enter(device_) == 0) {
-        cuMemFreeHost(stand_in_);
-        metrale_emulator_cuda_leave(device_);
-    }
+    if (stand_in_ != 0)
+        metrale_emulator_cuda_drop(stand_in_);
 }
 
-int Local::open(const void *address, uint64_t bytes, int device, bool shared)
+int Local::open(const void *address, uint64_t bytes, bool shared)
 {
     struct metrale_emulator_range range;
     auto number = reinterpret_cast<uint64_t>(address);
@@ -122,20 +120,15 @@ int Local::open(const void *address, uint64_t bytes, int device, bool shared)
     data = reinterpret_cast<char *>(number);
     original_ = data;
     bytes_ = bytes;
-    device_ = device;
     // The user may unmap registered memory under another rank's hands.
     if (range.kind == METRALE_EMULATOR_REGISTERED || (shared && range.fd < 0)) {
-        int result = metrale_emulator_cuda_enter(device);
+        int result = metrale_emulator_cuda_scratch(bytes, &stand_in_);
         if (result != 0)
             return result;
-        result = cuMemHostAlloc(&stand_in_, bytes, 0);
-        metrale_emulator_cuda_leave(device);
-        if (result != 0)
-            return result;
-        number = reinterpret_cast<uint64_t>(stand_in_);
+        number = stand_in_;
         if (metrale_emulator_cuda_range(number, bytes, 0, &range) != 0)
             return CUDA_ERROR_ILLEGAL_ADDRESS;
-        data = static_cast<char *>(stand_in_);
+        data = reinterpret_cast<char *>(stand_in_);
         load();
     }
     ref.address = number;
@@ -149,14 +142,14 @@ int Local::open(const void *address, uint64_t bytes, int device, bool shared)
 
 void Local::load()
 {
-    if (stand_in_ != nullptr)
-        std::memcpy(stand_in_, original_, bytes_);
+    if (stand_in_ != 0)
+        std::memcpy(data, original_, bytes_);
 }
 
 void Local::store()
 {
-    if (stand_in_ != nullptr)
-        std::memcpy(original_, stand_in_, bytes_);
+    if (stand_in_ != 0)
+        std::memcpy(original_, data, bytes_);
 }
 
 } // namespace metrale::emulator::nccl

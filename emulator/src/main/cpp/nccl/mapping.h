@@ -61,7 +61,7 @@ class Local
     Local &operator=(const Local &) = delete;
 
     /* CUresult as int: 700 for what is not GPU-accessible memory of that length. */
-    int open(const void *address, uint64_t bytes, int device, bool shared);
+    int open(const void *address, uint64_t bytes, bool shared);
     /* Refreshes the stand-in from the user's memory, and the other way round. */
     void load();
     void store();
@@ -73,8 +73,7 @@ class Local
     void *pin_ = nullptr;
     char *original_ = nullptr;
     uint64_t bytes_ = 0;
-    void *stand_in_ = nullptr;
-    int device_ = 0;
+    uint64_t stand_in_ = 0;
 };
 
 } // namespace metrale::emulator::nccl

@@ -77,8 +77,7 @@ int Exchange::begin()
         pending.bytes = send + recv;
         const void *user =
             pending.operation.kind == Kind::Recv ? pending.operation.recv : pending.operation.send;
-        int result =
-            pending.bytes > 0 ? pending.memory.open(user, pending.bytes, comm.device, true) : 0;
+        int result = pending.bytes > 0 ? pending.memory.open(user, pending.bytes, true) : 0;
         if (result != 0)
             return result;
     }
@@ -101,7 +100,7 @@ int Exchange::finish()
         return 0;
     Comm &comm = *batch_.comm;
     bool done = comm.board->await([this] { return step(); }, [this] { return batch_.stopped(); },
-                                  [&comm] { comm.watch(); });
+                                  [this] { watch(); });
     if (!done)
         return 0;
     for (const auto &pending : pending_) {
@@ -109,6 +108,20 @@ int Exchange::finish()
             pending->memory.store();
     }
     return 0;
+}
+
+void Exchange::watch()
+{
+    batch_.comm->watch([this](int peer) {
+        for (const auto &pending : pending_) {
+            bool named = pending->operation.root == peer;
+            for (const ncclWaitSignalDesc_t &wait : pending->operation.waits)
+                named = named || wait.peer == peer;
+            if (named && !pending->done)
+                return true;
+        }
+        return false;
+    });
 }
 
 bool Exchange::step()

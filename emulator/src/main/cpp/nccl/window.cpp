@@ -30,7 +30,7 @@ ncclResult_t register_window(Comm &comm, void *buffer, size_t bytes, ncclWindow_
     window->user = buffer;
     window->bytes = bytes;
     window->memory = std::make_unique<Local>();
-    int code = window->memory->open(buffer, bytes, comm.device, true);
+    int code = window->memory->open(buffer, bytes, true);
     WindowEntry &entry = comm.board->slot(comm.rank).windows[window->index];
     if (code == 0) {
         entry.ref = window->memory->ref;
@@ -226,6 +226,7 @@ ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t *waits, ncclComm_t h
 {
     Operation operation;
     operation.kind = Kind::WaitSignal;
+    operation.root = -1; // the descriptors name the peers
     operation.stream = stream;
     std::shared_ptr<Comm> comm = Comm::find(handle);
     if (count < 0 || (count > 0 && waits == nullptr))
