@@ -1,0 +1,61 @@
+#ifndef METRALE_EMULATOR_CUFILE_CUDA_HPP
+#define METRALE_EMULATOR_CUFILE_CUDA_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include <cuda.h>
+
+/* What cuFile needs of CUDA, taken from the emulator's libcuda where that can be had. */
+namespace metrale::gds
+{
+
+/* Loads libcuda once. False where there is none. */
+bool cuda_present();
+
+/* 0, or the code of cuInit. */
+int cuda_init();
+
+enum class MemoryKind { pageable, host, device };
+
+/* A range of memory that cannot go away as long as this lives. */
+class Memory
+{
+  public:
+    /* Of any address; an unknown one counts as pageable. */
+    Memory(const void *address, std::size_t bytes);
+    ~Memory();
+    Memory(const Memory &) = delete;
+    Memory &operator=(const Memory &) = delete;
+
+    MemoryKind kind() const
+    {
+        return kind_;
+    }
+    /* Begins in an allocation and leaves it. */
+    bool out_of_range() const
+    {
+        return out_of_range_;
+    }
+    /* Ordinal; 0 for host memory. */
+    int device() const
+    {
+        return device_;
+    }
+
+  private:
+    MemoryKind kind_ = MemoryKind::pageable;
+    bool out_of_range_ = false;
+    int device_ = 0;
+    void *pin_ = nullptr;
+};
+
+/*
+ * Puts work on a stream. `release` is called exactly once if this answers 0, after the work or without it when
+ * the work was dropped, and not at all otherwise.
+ */
+int submit(CUstream stream, void (*work)(void *), void (*release)(void *), void *argument);
+
+} // namespace metrale::gds
+
+#endif
