@@ -6,30 +6,19 @@
 #include <dlfcn.h>
 
 #include "common/config.h"
-#include "settings.hpp"
+#include "cuda/bridge.h"
+#include "nvml/settings.hpp"
 
 namespace metrale::gds
 {
 namespace
 {
 
-/* As the emulator's libcuda lays it out for its neighbours. */
-struct Range {
-    std::uint64_t base;
-    std::uint64_t bytes;
-    int kind;
-    int device;
-    int fd;
-    void *pin;
-};
-
-enum RangeKind { kPageable = 0, kDevice = 1, kManaged = 2, kPinned = 3, kRegistered = 4 };
-
 struct Api {
     void *library = nullptr;
     CUresult (*init)(unsigned int) = nullptr;
     CUresult (*launch)(CUstream, CUhostFn, void *) = nullptr;
-    int (*range)(std::uint64_t, std::uint64_t, int, Range *) = nullptr;
+    int (*range)(std::uint64_t, std::uint64_t, int, metrale_emulator_range *) = nullptr;
     void (*unpin)(void *) = nullptr;
     int (*submit)(void *, int, int (*)(void *), void *, void (*)(void *)) = nullptr;
     int (*stream_device)(void *, int *) = nullptr;
@@ -40,7 +29,8 @@ template <typename T> void find(const Api &api, const char *name, T *function)
     *function = reinterpret_cast<T>(dlsym(api.library, name));
 }
 
-/* One that the process has already, else the neighbour in our folder, else what the system finds. */
+/* One that the process has already, else the neighbour in our folder, else what the system finds.
+ */
 Api load()
 {
     Api api;
@@ -109,7 +99,7 @@ int cuda_init()
 
 Memory::Memory(const void *address, std::size_t bytes)
 {
-    Range range = {};
+    metrale_emulator_range range = {};
     const Api &cuda = api();
     if (cuda.range == nullptr || cuda.unpin == nullptr)
         return;
@@ -119,9 +109,9 @@ Memory::Memory(const void *address, std::size_t bytes)
         return;
     pin_ = range.pin;
     device_ = range.device;
-    if (range.kind == kDevice || range.kind == kManaged)
+    if (range.kind == METRALE_EMULATOR_DEVICE || range.kind == METRALE_EMULATOR_MANAGED)
         kind_ = MemoryKind::device;
-    else if (range.kind == kPinned || range.kind == kRegistered)
+    else if (range.kind == METRALE_EMULATOR_PINNED || range.kind == METRALE_EMULATOR_REGISTERED)
         kind_ = MemoryKind::host;
 }
 
@@ -136,20 +126,19 @@ int submit(CUstream stream, void (*work)(void *), void (*release)(void *), void 
     const Api &cuda = api();
     auto job = std::make_unique<HostWork>(HostWork{work, release, argument});
     int device = 0;
+    int code = CUDA_ERROR_NOT_SUPPORTED;
     if (cuda.submit != nullptr && cuda.stream_device != nullptr) {
-        int code = cuda.stream_device(stream, &device);
-        if (code != 0)
-            return code;
-        /* From here on the release belongs to the stream, whatever the code. */
-        HostWork *handed = job.release();
-        code = cuda.submit(stream, device, run_on_stream, handed, release_after);
-        return code;
+        code = cuda.stream_device(stream, &device);
+        if (code == 0)
+            return cuda.submit(stream, device, run_on_stream, job.release(), release_after);
+    } else if (cuda.launch != nullptr) {
+        code = static_cast<int>(cuda.launch(stream, run_and_release, job.get()));
+        if (code == 0) {
+            (void)job.release();
+            return 0;
+        }
     }
-    if (cuda.launch == nullptr)
-        return CUDA_ERROR_NOT_SUPPORTED;
-    const int code = static_cast<int>(cuda.launch(stream, run_and_release, job.get()));
-    if (code == 0)
-        (void)job.release();
+    release(argument);
     return code;
 }
 

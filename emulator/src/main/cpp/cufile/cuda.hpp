@@ -50,9 +50,7 @@ class Memory
     void *pin_ = nullptr;
 };
 
-/*
- * Puts work on a stream. `release` is called exactly once if this answers 0, after the work or without it when
- * the work was dropped, and not at all otherwise.
+/* Puts work on a stream. `release` is called once in every case: after the work, or instead of it.
  */
 int submit(CUstream stream, void (*work)(void *), void (*release)(void *), void *argument);
 
