@@ -18,6 +18,7 @@ constexpr unsigned int kKnownStreamFlags =
 /* What is not fixed by the stream's flags is read through the caller's pointers when the work runs.
  */
 struct Operation {
+    CUstream stream;
     Direction direction;
     std::shared_ptr<File> file;
     void *base;
@@ -32,9 +33,55 @@ struct Operation {
     Activity activity;
 };
 
-void run(void *argument)
+/*
+ * What waits on streams, by number. A stream that fails never runs its work; the caller then drops
+ * it by deregistering the stream.
+ */
+struct Pending {
+    std::mutex mutex;
+    std::uintptr_t last = 0;
+    std::map<std::uintptr_t, std::unique_ptr<Operation>> operations;
+};
+
+Pending &pending()
 {
-    const auto *operation = static_cast<Operation *>(argument);
+    static Pending *instance = new Pending;
+    return *instance;
+}
+
+std::unique_ptr<Operation> take(std::uintptr_t number)
+{
+    Pending &all = pending();
+    const std::lock_guard lock(all.mutex);
+    const auto node = all.operations.extract(number);
+    return node.empty() ? nullptr : std::move(node.mapped());
+}
+
+std::uintptr_t keep(std::unique_ptr<Operation> operation)
+{
+    Pending &all = pending();
+    const std::lock_guard lock(all.mutex);
+    const std::uintptr_t number = ++all.last;
+    all.operations[number] = std::move(operation);
+    return number;
+}
+
+bool drop_failed(CUstream stream)
+{
+    if (!has_failed(stream))
+        return false;
+    Pending &all = pending();
+    const std::lock_guard lock(all.mutex);
+    return std::erase_if(all.operations, [stream](const auto &entry) {
+               return entry.second->stream == stream;
+           }) > 0;
+}
+
+void CUDA_CB run(void *argument)
+{
+    const std::unique_ptr<Operation> operation = take(reinterpret_cast<std::uintptr_t>(argument));
+    if (operation == nullptr)
+        return;
     const unsigned int flags = operation->flags;
     const std::size_t bytes =
         (flags & CU_FILE_STREAM_FIXED_FILE_SIZE) != 0 ? operation->fixed_bytes : *operation->bytes;
@@ -51,11 +98,6 @@ void run(void *argument)
     else
         *operation->done = transfer(operation->direction, operation->file, operation->base, bytes,
                                     file_offset, buffer_offset);
-}
-
-void release(void *argument)
-{
-    delete static_cast<Operation *>(argument);
 }
 
 CUfileError_t enqueue(Direction direction, CUfileHandle_t handle, void *base,
@@ -77,11 +119,24 @@ CUfileError_t enqueue(Direction direction, CUfileHandle_t handle, void *base,
         const auto found = target.streams.find(stream);
         flags = found == target.streams.end() ? 0 : found->second;
     }
-    auto *operation = new Operation{direction,   std::move(file), base,           bytes,
-                                    file_offset, buffer_offset,   done,           flags,
-                                    *bytes,      *file_offset,    *buffer_offset, {}};
-    const int code = submit(stream, run, release, operation);
-    return code == 0 ? kSuccess : error(CU_FILE_CUDA_DRIVER_ERROR, static_cast<CUresult>(code));
+    const std::uintptr_t number = keep(std::unique_ptr<Operation>(new Operation{stream,
+                                                                                direction,
+                                                                                std::move(file),
+                                                                                base,
+                                                                                bytes,
+                                                                                file_offset,
+                                                                                buffer_offset,
+                                                                                done,
+                                                                                flags,
+                                                                                *bytes,
+                                                                                *file_offset,
+                                                                                *buffer_offset,
+                                                                                {}}));
+    const int code = launch(stream, run, reinterpret_cast<void *>(number));
+    if (code == 0)
+        return kSuccess;
+    (void)take(number);
+    return error(CU_FILE_CUDA_DRIVER_ERROR, static_cast<CUresult>(code));
 }
 
 } // namespace
@@ -123,9 +178,10 @@ CUfileError_t cuFileStreamRegister(CUstream stream, unsigned flags)
 CUfileError_t cuFileStreamDeregister(CUstream stream)
 {
     METRALE_GDS_FAULT();
+    if (!metrale::gds::is_open())
+        return error(CU_FILE_DRIVER_NOT_INITIALIZED);
+    const bool dropped = metrale::gds::drop_failed(stream);
     auto &target = metrale::gds::library();
     const std::lock_guard lock(target.mutex);
-    if (target.uses == 0)
-        return error(CU_FILE_DRIVER_NOT_INITIALIZED);
-    return target.streams.erase(stream) == 1 ? kSuccess : error(CU_FILE_INVALID_VALUE);
+    return target.streams.erase(stream) == 1 || dropped ? kSuccess : error(CU_FILE_INVALID_VALUE);
 }

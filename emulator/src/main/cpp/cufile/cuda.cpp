@@ -1,6 +1,5 @@
 #include "cuda.hpp"
 
-#include <memory>
 #include <string>
 
 #include <dlfcn.h>
@@ -20,8 +19,7 @@ struct Api {
     CUresult (*launch)(CUstream, CUhostFn, void *) = nullptr;
     int (*range)(std::uint64_t, std::uint64_t, int, metrale_emulator_range *) = nullptr;
     void (*unpin)(void *) = nullptr;
-    int (*submit)(void *, int, int (*)(void *), void *, void (*)(void *)) = nullptr;
-    int (*stream_device)(void *, int *) = nullptr;
+    CUresult (*query)(CUstream) = nullptr;
 };
 
 template <typename T> void find(const Api &api, const char *name, T *function)
@@ -48,8 +46,7 @@ Api load()
     find(api, "cuLaunchHostFunc", &api.launch);
     find(api, "metrale_emulator_cuda_range", &api.range);
     find(api, "metrale_emulator_cuda_unpin", &api.unpin);
-    find(api, "metrale_emulator_cuda_submit", &api.submit);
-    find(api, "metrale_emulator_cuda_stream_device", &api.stream_device);
+    find(api, "cuStreamQuery", &api.query);
     return api;
 }
 
@@ -57,32 +54,6 @@ const Api &api()
 {
     static const Api *instance = new Api(load());
     return *instance;
-}
-
-struct HostWork {
-    void (*work)(void *);
-    void (*release)(void *);
-    void *argument;
-};
-
-void CUDA_CB run_and_release(void *argument)
-{
-    const std::unique_ptr<HostWork> work(static_cast<HostWork *>(argument));
-    work->work(work->argument);
-    work->release(work->argument);
-}
-
-int run_on_stream(void *argument)
-{
-    const auto *work = static_cast<HostWork *>(argument);
-    work->work(work->argument);
-    return 0;
-}
-
-void release_after(void *argument)
-{
-    const std::unique_ptr<HostWork> work(static_cast<HostWork *>(argument));
-    work->release(work->argument);
 }
 
 } // namespace
@@ -121,25 +92,20 @@ Memory::~Memory()
         api().unpin(pin_);
 }
 
-int submit(CUstream stream, void (*work)(void *), void (*release)(void *), void *argument)
+int launch(CUstream stream, CUhostFn function, void *argument)
 {
     const Api &cuda = api();
-    auto job = std::make_unique<HostWork>(HostWork{work, release, argument});
-    int device = 0;
-    int code = CUDA_ERROR_NOT_SUPPORTED;
-    if (cuda.submit != nullptr && cuda.stream_device != nullptr) {
-        code = cuda.stream_device(stream, &device);
-        if (code == 0)
-            return cuda.submit(stream, device, run_on_stream, job.release(), release_after);
-    } else if (cuda.launch != nullptr) {
-        code = static_cast<int>(cuda.launch(stream, run_and_release, job.get()));
-        if (code == 0) {
-            (void)job.release();
-            return 0;
-        }
-    }
-    release(argument);
-    return code;
+    return cuda.launch == nullptr ? CUDA_ERROR_NOT_SUPPORTED
+                                  : static_cast<int>(cuda.launch(stream, function, argument));
+}
+
+bool has_failed(CUstream stream)
+{
+    const Api &cuda = api();
+    if (cuda.query == nullptr)
+        return true;
+    const CUresult code = cuda.query(stream);
+    return code != CUDA_SUCCESS && code != CUDA_ERROR_NOT_READY;
 }
 
 } // namespace metrale::gds

@@ -50,9 +50,11 @@ class Memory
     void *pin_ = nullptr;
 };
 
-/* Puts work on a stream. `release` is called once in every case: after the work, or instead of it.
- */
-int submit(CUstream stream, void (*work)(void *), void (*release)(void *), void *argument);
+/* Puts a function on a stream; it never runs if the stream fails before. Answers a CUDA code. */
+int launch(CUstream stream, CUhostFn function, void *argument);
+
+/* Whether the stream is in error, so that what waits on it never runs. */
+bool has_failed(CUstream stream);
 
 } // namespace metrale::gds
 
