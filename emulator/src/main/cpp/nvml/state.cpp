@@ -79,7 +79,6 @@ std::unique_ptr<Device> make_mig(const Device &parent, const MachineGpu &machine
 std::shared_ptr<const Session> describe(Library &target)
 {
     auto described = std::make_shared<Session>();
-    described->driver = current_driver();
     const unsigned int count = machine_gpu_count();
     for (unsigned int index = 0; index < count; ++index) {
         const MachineGpu machine = machine_gpu(index);
@@ -120,11 +119,14 @@ nvmlReturn_t asked_error(std::string_view text)
 
 } // namespace
 
-Driver current_driver()
+const Driver &current_driver()
 {
-    Driver driver = driver_of(machine_driver());
-    driver.cuda = machine_cuda(driver.cuda);
-    return driver;
+    static const auto *driver = [] {
+        auto *made = new Driver(driver_of(machine_driver()));
+        made->cuda = machine_cuda(made->cuda);
+        return made;
+    }();
+    return *driver;
 }
 
 nvmlReturn_t initialize(unsigned int flags)
