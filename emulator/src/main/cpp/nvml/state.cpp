@@ -112,9 +112,16 @@ std::shared_ptr<const Session> describe(Library &target)
     return described;
 }
 
+/* Codes that the enumeration has no room for count as the unknown one. */
+nvmlReturn_t code_of(std::int64_t number)
+{
+    constexpr std::int64_t kLast = 1023;
+    return number < 0 || number > kLast ? NVML_ERROR_UNKNOWN : static_cast<nvmlReturn_t>(number);
+}
+
 nvmlReturn_t asked_error(std::string_view text)
 {
-    return static_cast<nvmlReturn_t>(parse_signed(text.substr(6)).value_or(NVML_ERROR_UNKNOWN));
+    return code_of(parse_signed(text.substr(6)).value_or(NVML_ERROR_UNKNOWN));
 }
 
 } // namespace
@@ -171,7 +178,7 @@ nvmlReturn_t enter_before_init(const char *function)
     const emulator::Fault fault = emulator::host_fault("nvml", function);
     if (fault.lost)
         library().all_lost = true;
-    return fault.code ? static_cast<nvmlReturn_t>(*fault.code) : NVML_SUCCESS;
+    return fault.code ? code_of(*fault.code) : NVML_SUCCESS;
 }
 
 nvmlReturn_t enter(const char *function)
