@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <poll.h>
 #include <random>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -224,7 +225,7 @@ bool CompletionQueue::push(Entry entry)
 
 int CompletionQueue::poll(int capacity, ibv_wc *out)
 {
-    std::lock_guard<std::mutex> lock(mutex);
+    std::unique_lock<std::mutex> lock(mutex);
     int count = 0;
     while (count < capacity && !entries.empty()) {
         Entry &entry = entries.front();
@@ -237,6 +238,10 @@ int CompletionQueue::poll(int capacity, ibv_wc *out)
         errno = EIO;
         return -1;
     }
+    lock.unlock();
+    // The worker that a spinning caller waits for needs a processor too.
+    if (count == 0)
+        sched_yield();
     return count;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <random>
 #include <unistd.h>
@@ -18,6 +19,20 @@ struct Step {
     int required;
     int optional;
 };
+
+/* A thread that leaves signals to the program's own threads. */
+template <typename Body> std::thread start(Body body)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL})
+        sigdelset(&all, fault);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::thread thread(std::move(body));
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return thread;
+}
 
 constexpr int kInit = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 constexpr int kReceive = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
@@ -122,8 +137,8 @@ ibv_qp *QueuePair::create(Domain &domain, ibv_qp_init_attr *init)
     ++domain.children;
     ++live(Kind::QueuePair);
     domain.context->add(pair.get());
-    pair->responder_ = std::thread([raw = pair.get()] { raw->answer_loop(); });
-    pair->sender_ = std::thread([raw = pair.get()] { raw->send_loop(); });
+    pair->responder_ = start([raw = pair.get()] { raw->answer_loop(); });
+    pair->sender_ = start([raw = pair.get()] { raw->send_loop(); });
     return &pub;
 }
 

@@ -40,6 +40,9 @@ int main(int, char **argv)
         return 1;
     char byte;
     while (read_all(&byte, 1)) {
+        // Asking the queue pair orders this thread after the writes it answered.
+        if (end.state() != IBV_QPS_RTS && end.state() != IBV_QPS_ERR)
+            return 1;
         uint64_t sum = std::accumulate(end.memory.begin(), end.memory.end(), uint64_t{0});
         if (write(1, &sum, sizeof(sum)) != sizeof(sum))
             return 1;
