@@ -21,7 +21,7 @@ TEST_CASE("a link that is down loses packets, and a link that returns in time ca
         With down("ibv.1.state = down", "ibv.1.state = active");
         CHECK(pair.server.next_event() == IBV_EVENT_PORT_ERR);
         CHECK(pair.client.transfer(1, IBV_WR_RDMA_READ, pair.remote, 0, 8, 0) == 0);
-        CHECK(pair.client.next(50).status == -1);
+        CHECK(pair.client.next(50).status == kNone);
     }
     CHECK(pair.client.next().status == IBV_WC_SUCCESS);
 
@@ -43,7 +43,7 @@ TEST_CASE("timeout 0 waits for ever, and the error state ends it")
     Pair pair(endless);
     With down("ibv.0.state = down", "ibv.0.state = active");
     CHECK(pair.client.transfer(1, IBV_WR_RDMA_READ, pair.remote, 0, 8, 0) == 0);
-    CHECK(pair.client.next(100).status == -1);
+    CHECK(pair.client.next(100).status == kNone);
     CHECK(pair.client.to(IBV_QPS_ERR) == 0);
     CHECK(pair.client.next().status == IBV_WC_WR_FLUSH_ERR);
 }
@@ -72,7 +72,7 @@ TEST_CASE("completions that never come are flushed in the end")
         for (uint64_t id = 1; id <= 3; ++id)
             CHECK(pair.client.transfer(id, IBV_WR_RDMA_READ, pair.remote, 0, 8, 0) == 0);
         CHECK(pair.client.next().wr_id == 1);
-        CHECK(pair.client.next(50).status == -1);
+        CHECK(pair.client.next(50).status == kNone);
     }
     CHECK(pair.client.to(IBV_QPS_ERR) == 0);
     CHECK(pair.client.next().status == IBV_WC_WR_FLUSH_ERR);
@@ -121,7 +121,7 @@ TEST_CASE("a completion queue that overruns is an error of queue and queue pair"
     CHECK(pair.client.state() == IBV_QPS_ERR);
     for (uint64_t id = 0; id < 4; ++id)
         CHECK(pair.client.next().wr_id == id);
-    CHECK(pair.client.next().status == -2);
+    CHECK(pair.client.next().status == kPollFailed);
 }
 
 TEST_CASE("a rate holds transfers back")

@@ -137,7 +137,7 @@ TEST_CASE("a peer that is stopped holds transfers up until it continues")
     peer.signal(SIGSTOP);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     REQUIRE(client.transfer(2, IBV_WR_RDMA_READ, remote, 0, 1 << 20, 0) == 0);
-    CHECK(client.next(100).status == -1);
+    CHECK(client.next(100).status == kNone);
     peer.signal(SIGCONT);
     CHECK(client.next().status == IBV_WC_SUCCESS);
 }

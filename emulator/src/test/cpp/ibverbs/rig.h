@@ -27,6 +27,10 @@ inline ibv_context *open_device(size_t index)
     return context;
 }
 
+// Instead of a completion; the type holds numbers up to 31 and the library uses those to 23.
+constexpr auto kNone = static_cast<ibv_wc_status>(31);
+constexpr auto kPollFailed = static_cast<ibv_wc_status>(30);
+
 // What one end tells the other.
 struct Address {
     uint32_t qpn = 0;
@@ -222,7 +226,7 @@ class End
         return ibv_post_recv(qp, &wr, &bad);
     }
 
-    // The next completion; status -1 when none comes in time.
+    // The next completion; kNone when none comes in time, kPollFailed.
     ibv_wc next(int millis = 10000)
     {
         ibv_wc wc{};
@@ -232,7 +236,7 @@ class End
             if (count == 1)
                 return wc;
             if (count < 0 || std::chrono::steady_clock::now() > end) {
-                wc.status = static_cast<ibv_wc_status>(count < 0 ? -2 : -1);
+                wc.status = count < 0 ? kPollFailed : kNone;
                 return wc;
             }
             std::this_thread::sleep_for(std::chrono::microseconds(20));

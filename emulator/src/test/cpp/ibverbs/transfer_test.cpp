@@ -84,7 +84,7 @@ TEST_CASE("SEND needs a receive, and immediate data arrives")
     ibv_send_wr wr = pair.client.request(1, IBV_WR_SEND_WITH_IMM, &sge, pair.remote);
     wr.imm_data = htobe32(0x1234);
     CHECK(pair.client.post(wr) == 0);
-    CHECK(pair.client.next(20).status == -1);
+    CHECK(pair.client.next(20).status == kNone);
     CHECK(pair.server.receive(77, 0, 1000) == 0);
     CHECK(pair.client.next().status == IBV_WC_SUCCESS);
     ibv_wc wc = pair.server.next();
@@ -341,7 +341,7 @@ TEST_CASE("a peer that becomes ready in time is waited for")
     Address to_server = server.address();
     CHECK(client.connect(to_server) == 0);
     CHECK(client.transfer(1, IBV_WR_RDMA_READ, to_server, 0, 8, 0) == 0);
-    CHECK(client.next(30).status == -1);
+    CHECK(client.next(30).status == kNone);
     CHECK(server.connect(client.address()) == 0);
     CHECK(client.next().status == IBV_WC_SUCCESS);
 }
