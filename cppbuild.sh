@@ -225,7 +225,10 @@ build() {
   local folder="$out/$platform"
   zig_target "$platform" >/dev/null
   [ "$platform" = linux-x86_64 ] || processor=aarch64
-  if ! [ -e "$folder/build.ninja" ]; then
+  # Parts are found by the file that describes them, which ninja alone would not notice.
+  local parts
+  parts=$(cd "$here" && find src emulator -name CMakeLists.txt | sort; cat "$out/bin/cc-$platform")
+  if ! [ -e "$folder/build.ninja" ] || [ "$(cat "$folder/.parts" 2>/dev/null)" != "$parts" ]; then
     say "configuring $platform"
     "$cmake" -S "$here" -B "$folder" -G Ninja -DCMAKE_MAKE_PROGRAM="$ninja" \
       -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$processor" \
@@ -233,6 +236,7 @@ build() {
       -DCMAKE_AR="$out/bin/ar" -DCMAKE_RANLIB="$out/bin/ranlib" -DCMAKE_BUILD_TYPE=Release \
       -DMETRALE_INCLUDE="$out/include" >"$out/cmake-$platform.log" 2>&1 ||
       { tail -n 30 "$out/cmake-$platform.log" >&2; fail "cmake failed for $platform"; }
+    printf '%s\n' "$parts" >"$folder/.parts"
   fi
   "$ninja" -C "$folder" --quiet || fail "compiling for $platform failed"
 }

@@ -14,6 +14,7 @@ module org.metrale.gpu {
   exports org.metrale.nvml;
   exports org.metrale.nvtx;
   exports org.metrale.presets;
+  exports org.metrale.verbs;
 
   // JavaCPP's loader instantiates recipes by reflection.
   opens org.metrale.presets to
