@@ -357,7 +357,10 @@ public final class NativeLibrary {
                 candidate.mapped() ? NativeTable.OPEN_IF_MAPPED : NativeTable.OPEN,
                 candidate.chosen() ? null : EMULATOR_MARKER);
     attempts.add(
-        new LibraryAttempt(candidate.how(), candidate.place(), problem == null ? "" : problem));
+        new LibraryAttempt(
+            candidate.how(),
+            candidate.place(),
+            problem == null ? "" : LibraryFile.explain(candidate.place(), problem)));
     open = problem == null;
     return open;
   }
