@@ -11,8 +11,10 @@ final class GlueProblem {
     out.append(title).append(" could not be loaded: ").append(text);
     if (text.contains("GLIBC_")) {
       out.append(
-          "\nthis system's C library is too old for the JavaCPP on the class path: JavaCPP 1.5.12 and"
-              + " later need glibc 2.34, with glibc 2.28 to 2.33 use JavaCPP 1.5.10 or 1.5.11");
+          "\n"
+              + "this system's C library is too old for the JavaCPP on the class path: JavaCPP"
+              + " 1.5.12 and later need glibc 2.34, with glibc 2.28 to 2.33 use JavaCPP 1.5.10 or"
+              + " 1.5.11");
     } else if (text.contains("failed to map segment")
         || text.contains("Permission denied")
         || text.contains("java.io.")) {

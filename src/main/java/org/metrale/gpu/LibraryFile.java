@@ -37,6 +37,11 @@ final class LibraryFile {
     String here = System.getProperty("os.arch");
     return name.equals(here)
         ? problem
-        : problem + " (the file is for another machine: " + name + ", this JVM runs on " + here + ")";
+        : problem
+            + " (the file is for another machine: "
+            + name
+            + ", this JVM runs on "
+            + here
+            + ")";
   }
 }

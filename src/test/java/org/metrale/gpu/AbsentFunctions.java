@@ -45,8 +45,7 @@ public final class AbsentFunctions {
   private void prove() throws Exception {
     Path absent = folder.resolve("absent.so");
     System.setProperty(property, absent.toString());
-    BoundFunctions bound =
-        new BoundFunctions(Class.forName(generatedName()), library.functions());
+    BoundFunctions bound = new BoundFunctions(Class.forName(generatedName()), library.functions());
     List<String> functions = List.copyOf(bound.methods().keySet());
     int withoutLibrary = 0;
     for (Map.Entry<String, List<Method>> entry : bound.methods().entrySet()) {

@@ -40,8 +40,13 @@ import org.bytedeco.javacpp.Pointer;
 final class ArchitectureTest {
   private static final String ROOT = "org.metrale.gpu";
   private static final String[] GENERATED = {
-    "org.metrale.global..", "org.metrale.cuda..", "org.metrale.cufile..", "org.metrale.nccl..",
-    "org.metrale.nvml..", "org.metrale.nvtx..", "org.metrale.verbs.."
+    "org.metrale.global..",
+    "org.metrale.cuda..",
+    "org.metrale.cufile..",
+    "org.metrale.nccl..",
+    "org.metrale.nvml..",
+    "org.metrale.nvtx..",
+    "org.metrale.verbs.."
   };
 
   /** What a library package may use besides the root, its own generated package and JavaCPP. */
@@ -281,7 +286,10 @@ final class ArchitectureTest {
           .should()
           .onlyDependOnClassesThat(
               resideInAnyPackage(
-                  "java..", "org.metrale.presets", "org.bytedeco.javacpp..", "org.bytedeco.cuda.presets"));
+                  "java..",
+                  "org.metrale.presets",
+                  "org.bytedeco.javacpp..",
+                  "org.bytedeco.cuda.presets"));
 
   @ArchTest
   static final ArchRule noNameIsEmpty =

@@ -46,7 +46,9 @@ final class BoundFunctions {
     return methods;
   }
 
-  /** Calls a method with nothing: zeros, nulls, and structures of zeros where C takes them by value. */
+  /**
+   * Calls a method with nothing: zeros, nulls, and structures of zeros where C takes them by value.
+   */
   static Object call(Method method) throws Throwable {
     Class<?>[] types = method.getParameterTypes();
     Object[] arguments = new Object[types.length];

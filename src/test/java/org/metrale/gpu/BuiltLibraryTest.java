@@ -73,7 +73,8 @@ final class BuiltLibraryTest {
       assertFalse(versions.isEmpty(), file::toString);
       for (String version : versions) {
         assertTrue(version.startsWith("GLIBC_"), () -> file + " needs " + version);
-        assertTrue(isAtMost(version.substring("GLIBC_".length())), () -> file + " needs " + version);
+        assertTrue(
+            isAtMost(version.substring("GLIBC_".length())), () -> file + " needs " + version);
       }
     }
   }
@@ -121,8 +122,7 @@ final class BuiltLibraryTest {
     String[] parts = version.split("\\.");
     String[] limit = NEWEST_GLIBC.split("\\.");
     int major = Integer.compare(Integer.parseInt(parts[0]), Integer.parseInt(limit[0]));
-    return major < 0
-        || major == 0 && Integer.parseInt(parts[1]) <= Integer.parseInt(limit[1]);
+    return major < 0 || major == 0 && Integer.parseInt(parts[1]) <= Integer.parseInt(limit[1]);
   }
 
   private static List<Path> files(String platform) throws IOException {

@@ -95,7 +95,11 @@ final class DropInTest {
   private static Set<String> theirClasses() throws IOException, URISyntaxException {
     Path jar =
         Path.of(
-            org.bytedeco.cuda.presets.cudart.class
+            org.bytedeco
+                .cuda
+                .presets
+                .cudart
+                .class
                 .getProtectionDomain()
                 .getCodeSource()
                 .getLocation()
@@ -105,7 +109,8 @@ final class DropInTest {
           .map(entry -> entry.getName())
           .filter(
               name ->
-                  name.matches("org/bytedeco/cuda/(global/(" + AREAS + ")|(" + AREAS + ")/.*).class"))
+                  name.matches(
+                      "org/bytedeco/cuda/(global/(" + AREAS + ")|(" + AREAS + ")/.*).class"))
           .map(name -> name.substring(0, name.length() - ".class".length()).replace('/', '.'))
           .collect(Collectors.toCollection(TreeSet::new));
     }

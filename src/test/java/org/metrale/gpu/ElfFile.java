@@ -13,7 +13,9 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** Reads of a 64-bit little-endian ELF library what the loader reads, and can hide a symbol in it. */
+/**
+ * Reads of a 64-bit little-endian ELF library what the loader reads, and can hide a symbol in it.
+ */
 final class ElfFile {
   /** Machine numbers. */
   static final int X86_64 = 62;
@@ -115,7 +117,9 @@ final class ElfFile {
     return out;
   }
 
-  /** The file's bytes, in which no look-up finds one of its symbols any more; all else is as it was. */
+  /**
+   * The file's bytes, in which no look-up finds one of its symbols any more; all else is as it was.
+   */
   byte[] without(String symbol) {
     byte[] out = bytes.array().clone();
     int hidden = 0;

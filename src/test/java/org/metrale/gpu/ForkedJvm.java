@@ -13,13 +13,15 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /**
- * A JVM of its own for what can happen only once in a process: opening a library, failing to, dying.
+ * A JVM of its own for what can happen only once in a process: opening a library, failing to,
+ * dying.
  *
  * <p>Sees nothing of the surroundings' settings: variables that name libraries are taken out of its
  * environment, so that a machine with real libraries changes no answer.
  */
 public final class ForkedJvm {
-  private static final List<String> HIDDEN = List.of("METRALE_", "CUDA_", "LD_", "JAVA_TOOL_OPTIONS");
+  private static final List<String> HIDDEN =
+      List.of("METRALE_", "CUDA_", "LD_", "JAVA_TOOL_OPTIONS");
 
   private final List<String> wrapper = new ArrayList<>();
   private final List<String> options = new ArrayList<>();

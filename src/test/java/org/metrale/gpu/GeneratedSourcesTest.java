@@ -14,7 +14,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What is committed under src/gen is what the recipes make of the staged headers, byte for byte. */
+/**
+ * What is committed under src/gen is what the recipes make of the staged headers, byte for byte.
+ */
 @Tag("native")
 @Tag("full")
 final class GeneratedSourcesTest {

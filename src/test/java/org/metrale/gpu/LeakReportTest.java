@@ -12,7 +12,8 @@ final class LeakReportTest {
         ForkedJvm.running(Dropper.class).property("org.metrale.leaks", "trace").run().succeeded();
     assertEquals("3", result.value("leaked"));
     String text = result.output();
-    assertTrue(text.contains(Dropper.Sample.class.getName() + " was dropped without close()"), text);
+    assertTrue(
+        text.contains(Dropper.Sample.class.getName() + " was dropped without close()"), text);
     assertTrue(text.contains("made here"), text);
     assertTrue(text.contains("Dropper.drop"), text);
   }

@@ -58,8 +58,9 @@ public final class LoaderProbe {
     try {
       int answer =
           switch (library) {
-            case "nccl" -> org.metrale.global.nccl.ncclCommShrink(
-                null, new int[0], 0, new org.metrale.nccl.ncclComm(), null, 0);
+            case "nccl" ->
+                org.metrale.global.nccl.ncclCommShrink(
+                    null, new int[0], 0, new org.metrale.nccl.ncclComm(), null, 0);
             case "cuda" -> org.metrale.global.cuda.cuInit(0);
             case "nvml" -> org.metrale.global.nvml.nvmlInit_v2();
             case "cufile" -> (int) org.metrale.global.cufile.cuFileUseCount();

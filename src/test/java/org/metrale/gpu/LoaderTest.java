@@ -39,7 +39,8 @@ final class LoaderTest {
 
   @Test
   void saysThatATextIsNoLibrary() throws Exception {
-    Path text = Files.writeString(folder.resolve("libnccl.so.2"), "a text, long enough ".repeat(99));
+    Path text =
+        Files.writeString(folder.resolve("libnccl.so.2"), "a text, long enough ".repeat(99));
     assertRefused(probe("ask:nccl").property(PROPERTY, text).run(), "invalid ELF header");
   }
 

@@ -46,9 +46,9 @@ final class OpenGivenFileTest {
 
   @Test
   void opensAnotherFileAfterOneThatCouldNotBeOpened() throws Exception {
-    Path text = Files.writeString(folder.resolve("libnccl.so.2"), "a text, long enough ".repeat(99));
-    ForkedJvm.Result result =
-        probe("open:nccl:" + text, "open:nccl:" + full).run().succeeded();
+    Path text =
+        Files.writeString(folder.resolve("libnccl.so.2"), "a text, long enough ".repeat(99));
+    ForkedJvm.Result result = probe("open:nccl:" + text, "open:nccl:" + full).run().succeeded();
     List<String> answers = result.values("open");
     assertTrue(answers.get(0).startsWith("LibraryUnavailableException: "), result.output());
     assertTrue(answers.get(0).contains("invalid ELF header"), result.output());

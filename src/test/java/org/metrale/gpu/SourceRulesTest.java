@@ -13,7 +13,8 @@ import org.junit.jupiter.api.Test;
 
 /** What bytecode does not show, because the compiler copies constants. */
 final class SourceRulesTest {
-  private static final Pattern GENERATED = Pattern.compile("import (static )?org\\.metrale\\.global\\.");
+  private static final Pattern GENERATED =
+      Pattern.compile("import (static )?org\\.metrale\\.global\\.");
 
   @Test
   void onlyCallsAndResultsImportGeneratedConstants() throws IOException {

@@ -55,7 +55,12 @@ final class SurroundingsTest {
   void saysHowToNameAFolderWhereNothingCanBeExecuted() throws Exception {
     Path cache = Files.createDirectory(folder.resolve("noexec"));
     String[] mounting = {
-      "unshare", "-rm", "sh", "-c", "mount -t tmpfs -o noexec none '" + cache + "' && exec \"$@\"", "sh"
+      "unshare",
+      "-rm",
+      "sh",
+      "-c",
+      "mount -t tmpfs -o noexec none '" + cache + "' && exec \"$@\"",
+      "sh"
     };
     assumeTrue(canMount(mounting), "this system lets nobody mount a folder noexec for himself");
     ForkedJvm.Result result =
