@@ -5,11 +5,14 @@
 module org.metrale.gpu {
   requires transitive org.bytedeco.javacpp;
   requires transitive org.bytedeco.cuda;
+  requires static com.google.errorprone.annotations;
 
   exports org.metrale.cuda;
   exports org.metrale.cufile;
   exports org.metrale.global;
   exports org.metrale.gpu;
+  exports org.metrale.gpu.tool;
+  exports org.metrale.gpu.verbs;
   exports org.metrale.nccl;
   exports org.metrale.nvml;
   exports org.metrale.nvtx;
