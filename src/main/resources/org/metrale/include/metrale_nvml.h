@@ -124,7 +124,11 @@ enum metrale_nvml_device_key {
 };
 
 #ifndef METRALE_PARSER
+/* Old drivers have nothing else than what the newest header calls deprecated. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include "metrale_nvml_calls.h"
+#pragma GCC diagnostic pop
 #endif
 
 /* Starts NVML; each success needs one metrale_nvml_shutdown(). */
