@@ -13,10 +13,13 @@ module org.metrale.gpu {
   exports org.metrale.global;
   exports org.metrale.gpu;
   exports org.metrale.gpu.nvml;
+  exports org.metrale.gpu.tool;
+  exports org.metrale.gpu.verbs;
   exports org.metrale.nccl;
   exports org.metrale.nvml;
   exports org.metrale.nvtx;
   exports org.metrale.presets;
+  exports org.metrale.verbs;
 
   // JavaCPP's loader instantiates recipes by reflection.
   opens org.metrale.presets to
