@@ -63,7 +63,10 @@ public record NvmlFieldValue(
       ByteBuffer bytes, int at, NvmlField field, NvmlResult whole) {
     int code = whole.code() != 0 ? whole.code() : bytes.getInt(at + CODE_OFFSET);
     // A field that is newer than the driver is an invalid argument to it.
-    NvmlResult result = code == 2 ? NvmlResult.NOT_SUPPORTED : new NvmlResult(code);
+    NvmlResult result =
+        code == NvmlResult.INVALID_ARGUMENT.code()
+            ? NvmlResult.NOT_SUPPORTED
+            : new NvmlResult(code);
     int type = bytes.getInt(at + TYPE_OFFSET);
     long raw = bytes.getLong(at + VALUE_OFFSET);
     long whole64 =

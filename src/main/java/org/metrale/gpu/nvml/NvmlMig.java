@@ -102,21 +102,21 @@ public final class NvmlMig {
   /**
    * The GPU instance that this MIG device belongs to.
    *
-   * @return its id
+   * @return its id; absent for a whole GPU
    * @wraps {@code nvmlDeviceGetGpuInstanceId}; nvml.h
    */
   public NvmlReading<Long> gpuInstanceId() {
-    return device.number(NvmlQuery.GPU_INSTANCE, 0);
+    return ofMig(NvmlQuery.GPU_INSTANCE);
   }
 
   /**
    * The compute instance that this MIG device is.
    *
-   * @return its id within the GPU instance
+   * @return its id within the GPU instance; absent for a whole GPU
    * @wraps {@code nvmlDeviceGetComputeInstanceId}; nvml.h
    */
   public NvmlReading<Long> computeInstanceId() {
-    return device.number(NvmlQuery.COMPUTE_INSTANCE, 0);
+    return ofMig(NvmlQuery.COMPUTE_INSTANCE);
   }
 
   /**
@@ -137,5 +137,14 @@ public final class NvmlMig {
                     answer.value(3),
                     answer.value(4),
                     answer.value(5) << 20));
+  }
+
+  /** NVML calls a whole GPU an invalid argument here. */
+  private NvmlReading<Long> ofMig(NvmlQuery query) {
+    NvmlReading<Long> reading = device.number(query, 0);
+    boolean isInvalid = reading.result().equals(NvmlResult.INVALID_ARGUMENT);
+    return isInvalid && !isMigDevice().orElse(true)
+        ? new NvmlReading.Absent<>(NvmlResult.NOT_SUPPORTED)
+        : reading;
   }
 }

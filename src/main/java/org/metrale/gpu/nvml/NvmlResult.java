@@ -9,6 +9,9 @@ public record NvmlResult(int code) {
   /** The call worked. */
   public static final NvmlResult SUCCESS = new NvmlResult(0);
 
+  /** An argument is not what NVML takes. */
+  public static final NvmlResult INVALID_ARGUMENT = new NvmlResult(2);
+
   /** This device has no such thing. */
   public static final NvmlResult NOT_SUPPORTED = new NvmlResult(3);
 

@@ -65,8 +65,7 @@ class NvmlCudaOrderTest {
   @Test
   void refusesNumbersWhereTheOrderDependsOnSpeed() {
     List<Candidate<String>> mixed =
-        List.of(
-            GPUS.get(0), new Candidate<>("a", "A100", "GPU-dddd", false, List.of()));
+        List.of(GPUS.get(0), new Candidate<>("a", "A100", "GPU-dddd", false, List.of()));
     assertThrows(
         IllegalStateException.class,
         () -> NvmlCudaOrder.resolve(mixed, Map.of("CUDA_VISIBLE_DEVICES", "1")));
@@ -76,8 +75,7 @@ class NvmlCudaOrderTest {
         NvmlCudaOrder.resolve(
             mixed, Map.of("CUDA_VISIBLE_DEVICES", "1", "CUDA_DEVICE_ORDER", "PCI_BUS_ID")));
     assertEquals(
-        List.of("a"),
-        NvmlCudaOrder.resolve(mixed, Map.of("CUDA_VISIBLE_DEVICES", "GPU-dddd")));
+        List.of("a"), NvmlCudaOrder.resolve(mixed, Map.of("CUDA_VISIBLE_DEVICES", "GPU-dddd")));
   }
 
   private static Candidate<String> whole(String device, String uuid) {

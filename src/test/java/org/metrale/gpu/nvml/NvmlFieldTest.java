@@ -15,8 +15,14 @@ class NvmlFieldTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
-        "470.256.02", "535.288.01", "550.163.01", "575.57.08", "580.65.06", "580.82.07",
-        "580.95.05", "610.43.02"
+        "470.256.02",
+        "535.288.01",
+        "550.163.01",
+        "575.57.08",
+        "580.65.06",
+        "580.82.07",
+        "580.95.05",
+        "610.43.02"
       })
   void everyFieldHasOneNumberAndNoTwoShareOne(String driver) throws Exception {
     Set<Integer> newest = new TreeSet<>();
@@ -32,7 +38,14 @@ class NvmlFieldTest {
 
   @ParameterizedTest
   @CsvSource({
-    "250, 250", "251, 256", "252, 257", "268, 273", "269, 251", "270, 252", "273, 255", "274, 274"
+    "250, 250",
+    "251, 256",
+    "252, 257",
+    "268, 273",
+    "269, 251",
+    "270, 252",
+    "273, 255",
+    "274, 274"
   })
   void movedFieldsHaveTheirOldNumbersBefore58082(int newest, int old) {
     assertEquals(old, NvmlField.of(newest).idFor("580.65.06"));
@@ -46,10 +59,8 @@ class NvmlFieldTest {
     Map<String, Long> header = NvmlHeader.constants("NVML_FI_");
     assertEquals(NvmlField.MEMORY_TEMPERATURE.id(), header.get("DEV_MEMORY_TEMP"));
     assertEquals(
-        NvmlField.LINK_SPEED_MEGABYTES_PER_SECOND.id(),
-        header.get("DEV_NVLINK_SPEED_MBPS_COMMON"));
-    assertEquals(
-        NvmlField.LINK_SENT_KIBIBYTES.id(), header.get("DEV_NVLINK_THROUGHPUT_DATA_TX"));
+        NvmlField.LINK_SPEED_MEGABYTES_PER_SECOND.id(), header.get("DEV_NVLINK_SPEED_MBPS_COMMON"));
+    assertEquals(NvmlField.LINK_SENT_KIBIBYTES.id(), header.get("DEV_NVLINK_THROUGHPUT_DATA_TX"));
     assertEquals(
         NvmlField.LINK_RECEIVED_KIBIBYTES.id(), header.get("DEV_NVLINK_THROUGHPUT_DATA_RX"));
     assertEquals(NvmlField.CHIP_TO_CHIP_LINKS.id(), header.get("DEV_C2C_LINK_COUNT"));

@@ -27,14 +27,92 @@ class NvmlHeaderTest {
 
   @Test
   void choicesHaveTheNumbersOfTheHeader() throws Exception {
-    same("NVML_CLOCK_", Map.of("GRAPHICS", NvmlClock.GRAPHICS, "SM", NvmlClock.SM, "MEM", NvmlClock.MEMORY, "VIDEO", NvmlClock.VIDEO));
-    same("NVML_PERF_POLICY_", Map.of("POWER", NvmlHoldBack.POWER, "THERMAL", NvmlHoldBack.THERMAL, "SYNC_BOOST", NvmlHoldBack.SYNC_BOOST, "BOARD_LIMIT", NvmlHoldBack.BOARD_LIMIT, "LOW_UTILIZATION", NvmlHoldBack.LOW_UTILIZATION, "RELIABILITY", NvmlHoldBack.RELIABILITY));
-    same("NVML_TEMPERATURE_THRESHOLD_", Map.of("SHUTDOWN", NvmlThreshold.SHUTDOWN, "SLOWDOWN", NvmlThreshold.SLOWDOWN, "MEM_MAX", NvmlThreshold.MEMORY_MAX, "GPU_MAX", NvmlThreshold.GPU_MAX, "ACOUSTIC_MIN", NvmlThreshold.ACOUSTIC_MIN, "ACOUSTIC_CURR", NvmlThreshold.ACOUSTIC_CURRENT, "ACOUSTIC_MAX", NvmlThreshold.ACOUSTIC_MAX, "GPS_CURR", NvmlThreshold.GPS_CURRENT));
-    same("NVML_ENCODER_QUERY_", Map.of("H264", NvmlCodec.H264, "HEVC", NvmlCodec.HEVC, "AV1", NvmlCodec.AV1));
-    same("NVML_MEMORY_ERROR_TYPE_", Map.of("CORRECTED", NvmlEccError.CORRECTED, "UNCORRECTED", NvmlEccError.UNCORRECTED));
-    same("NVML_", Map.of("VOLATILE_ECC", NvmlEccCounter.VOLATILE, "AGGREGATE_ECC", NvmlEccCounter.AGGREGATE));
-    same("NVML_MEMORY_LOCATION_", Map.of("L1_CACHE", NvmlMemoryLocation.L1_CACHE, "L2_CACHE", NvmlMemoryLocation.L2_CACHE, "DRAM", NvmlMemoryLocation.DEVICE_MEMORY, "REGISTER_FILE", NvmlMemoryLocation.REGISTER_FILE, "TEXTURE_MEMORY", NvmlMemoryLocation.TEXTURE_MEMORY, "TEXTURE_SHM", NvmlMemoryLocation.TEXTURE_SHARED, "CBU", NvmlMemoryLocation.CBU, "SRAM", NvmlMemoryLocation.SRAM));
-    same("NVML_NVLINK_ERROR_DL_", Map.of("REPLAY", NvmlLinkError.REPLAY, "RECOVERY", NvmlLinkError.RECOVERY, "CRC_FLIT", NvmlLinkError.CRC_FLIT, "CRC_DATA", NvmlLinkError.CRC_DATA, "ECC_DATA", NvmlLinkError.ECC_DATA));
+    same(
+        "NVML_CLOCK_",
+        Map.of(
+            "GRAPHICS",
+            NvmlClock.GRAPHICS,
+            "SM",
+            NvmlClock.SM,
+            "MEM",
+            NvmlClock.MEMORY,
+            "VIDEO",
+            NvmlClock.VIDEO));
+    same(
+        "NVML_PERF_POLICY_",
+        Map.of(
+            "POWER",
+            NvmlHoldBack.POWER,
+            "THERMAL",
+            NvmlHoldBack.THERMAL,
+            "SYNC_BOOST",
+            NvmlHoldBack.SYNC_BOOST,
+            "BOARD_LIMIT",
+            NvmlHoldBack.BOARD_LIMIT,
+            "LOW_UTILIZATION",
+            NvmlHoldBack.LOW_UTILIZATION,
+            "RELIABILITY",
+            NvmlHoldBack.RELIABILITY));
+    same(
+        "NVML_TEMPERATURE_THRESHOLD_",
+        Map.of(
+            "SHUTDOWN",
+            NvmlThreshold.SHUTDOWN,
+            "SLOWDOWN",
+            NvmlThreshold.SLOWDOWN,
+            "MEM_MAX",
+            NvmlThreshold.MEMORY_MAX,
+            "GPU_MAX",
+            NvmlThreshold.GPU_MAX,
+            "ACOUSTIC_MIN",
+            NvmlThreshold.ACOUSTIC_MIN,
+            "ACOUSTIC_CURR",
+            NvmlThreshold.ACOUSTIC_CURRENT,
+            "ACOUSTIC_MAX",
+            NvmlThreshold.ACOUSTIC_MAX,
+            "GPS_CURR",
+            NvmlThreshold.GPS_CURRENT));
+    same(
+        "NVML_ENCODER_QUERY_",
+        Map.of("H264", NvmlCodec.H264, "HEVC", NvmlCodec.HEVC, "AV1", NvmlCodec.AV1));
+    same(
+        "NVML_MEMORY_ERROR_TYPE_",
+        Map.of("CORRECTED", NvmlEccError.CORRECTED, "UNCORRECTED", NvmlEccError.UNCORRECTED));
+    same(
+        "NVML_",
+        Map.of("VOLATILE_ECC", NvmlEccCounter.VOLATILE, "AGGREGATE_ECC", NvmlEccCounter.AGGREGATE));
+    same(
+        "NVML_MEMORY_LOCATION_",
+        Map.of(
+            "L1_CACHE",
+            NvmlMemoryLocation.L1_CACHE,
+            "L2_CACHE",
+            NvmlMemoryLocation.L2_CACHE,
+            "DRAM",
+            NvmlMemoryLocation.DEVICE_MEMORY,
+            "REGISTER_FILE",
+            NvmlMemoryLocation.REGISTER_FILE,
+            "TEXTURE_MEMORY",
+            NvmlMemoryLocation.TEXTURE_MEMORY,
+            "TEXTURE_SHM",
+            NvmlMemoryLocation.TEXTURE_SHARED,
+            "CBU",
+            NvmlMemoryLocation.CBU,
+            "SRAM",
+            NvmlMemoryLocation.SRAM));
+    same(
+        "NVML_NVLINK_ERROR_DL_",
+        Map.of(
+            "REPLAY",
+            NvmlLinkError.REPLAY,
+            "RECOVERY",
+            NvmlLinkError.RECOVERY,
+            "CRC_FLIT",
+            NvmlLinkError.CRC_FLIT,
+            "CRC_DATA",
+            NvmlLinkError.CRC_DATA,
+            "ECC_DATA",
+            NvmlLinkError.ECC_DATA));
   }
 
   @Test

@@ -24,8 +24,7 @@ class NvmlReadingTest {
 
   @Test
   void noPermissionIsNotAbsent() {
-    assertInstanceOf(
-        NvmlReading.Denied.class, NvmlReading.of(NvmlResult.NO_PERMISSION, () -> 5L));
+    assertInstanceOf(NvmlReading.Denied.class, NvmlReading.of(NvmlResult.NO_PERMISSION, () -> 5L));
   }
 
   @ParameterizedTest
@@ -45,8 +44,7 @@ class NvmlReadingTest {
         new NvmlReading.Value<>("5"),
         NvmlReading.of(NvmlResult.SUCCESS, () -> 5L).map(Object::toString));
     NvmlReading<Long> lost = new NvmlReading.Failed<>(NvmlResult.GPU_IS_LOST);
-    assertEquals(
-        new NvmlReading.Failed<>(NvmlResult.GPU_IS_LOST), lost.map(Object::toString));
+    assertEquals(new NvmlReading.Failed<>(NvmlResult.GPU_IS_LOST), lost.map(Object::toString));
   }
 
   @Test
@@ -81,9 +79,7 @@ class NvmlReadingTest {
             2);
     assertEquals(
         new NvmlReading.Value<>(true), fabric.health(NvmlFabric.Health.DEGRADED_BANDWIDTH));
-    assertEquals(
-        new NvmlReading.Value<>(false), fabric.health(NvmlFabric.Health.ROUTE_RECOVERY));
-    assertInstanceOf(
-        NvmlReading.Absent.class, fabric.health(NvmlFabric.Health.ROUTE_UNHEALTHY));
+    assertEquals(new NvmlReading.Value<>(false), fabric.health(NvmlFabric.Health.ROUTE_RECOVERY));
+    assertInstanceOf(NvmlReading.Absent.class, fabric.health(NvmlFabric.Health.ROUTE_UNHEALTHY));
   }
 }
