@@ -3,6 +3,8 @@
  * org.metrale.gpu}, generated bindings under the others.
  */
 module org.metrale.gpu {
+  requires static com.google.errorprone.annotations;
+  requires jdk.jfr;
   requires transitive org.bytedeco.javacpp;
   requires transitive org.bytedeco.cuda;
 
@@ -10,6 +12,8 @@ module org.metrale.gpu {
   exports org.metrale.cufile;
   exports org.metrale.global;
   exports org.metrale.gpu;
+  exports org.metrale.gpu.cufile;
+  exports org.metrale.gpu.nvtx;
   exports org.metrale.nccl;
   exports org.metrale.nvml;
   exports org.metrale.nvtx;
