@@ -1,11 +1,13 @@
 package org.metrale.gpu;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import org.bytedeco.javacpp.Loader;
 
 /**
  * One vendor library, opened at run time: whether it is here, where it came from, what it has.
@@ -286,6 +288,32 @@ public final class NativeLibrary {
     }
   }
 
+  /**
+   * The folder that JavaCPP unpacks libraries into.
+   *
+   * @return its path, or why there is none; {@code -Dorg.bytedeco.javacpp.cachedir} names another
+   */
+  public static String extractionFolder() {
+    try {
+      return Loader.getCacheDir().getPath();
+    } catch (IOException e) {
+      return "none: " + e.getMessage();
+    }
+  }
+
+  /**
+   * The version of the JavaCPP on the class path.
+   *
+   * @return for example {@code 1.5.14}
+   */
+  public static String javacppVersion() {
+    try {
+      return Loader.getVersion();
+    } catch (IOException e) {
+      return "unknown: " + e.getMessage();
+    }
+  }
+
   @Override
   public String toString() {
     return title;
@@ -384,7 +412,7 @@ public final class NativeLibrary {
   private static boolean sameFile(Path one, Path other) {
     try {
       return Files.isSameFile(one, other);
-    } catch (java.io.IOException e) {
+    } catch (IOException e) {
       return one.equals(other);
     }
   }

@@ -3,10 +3,10 @@
  * org.metrale.gpu}, generated bindings under the others.
  */
 module org.metrale.gpu {
-  requires static com.google.errorprone.annotations;
   requires jdk.jfr;
   requires transitive org.bytedeco.javacpp;
   requires transitive org.bytedeco.cuda;
+  requires static com.google.errorprone.annotations;
 
   exports org.metrale.cuda;
   exports org.metrale.cufile;
@@ -14,10 +14,13 @@ module org.metrale.gpu {
   exports org.metrale.gpu;
   exports org.metrale.gpu.cufile;
   exports org.metrale.gpu.nvtx;
+  exports org.metrale.gpu.tool;
+  exports org.metrale.gpu.verbs;
   exports org.metrale.nccl;
   exports org.metrale.nvml;
   exports org.metrale.nvtx;
   exports org.metrale.presets;
+  exports org.metrale.verbs;
 
   // JavaCPP's loader instantiates recipes by reflection.
   opens org.metrale.presets to
