@@ -62,12 +62,7 @@ final class NvtxCalls {
           payload);
     }
     return nvtx.metrale_nvtx_start_text(
-        name.domainHandle(),
-        name.text(),
-        name.categoryNumber(),
-        name.argb(),
-        payloadType,
-        payload);
+        name.domainHandle(), name.text(), name.categoryNumber(), name.argb(), payloadType, payload);
   }
 
   static void nvtxDomainRangeEnd(long domain, long id) {

@@ -120,7 +120,8 @@ public final class NvtxDomain {
    *
    * @param name a name of this domain
    * @return the range, to be closed by this thread
-   * @throws IllegalArgumentException if the name is of another domain; checked while a tool is attached
+   * @throws IllegalArgumentException if the name is of another domain; checked while a tool is
+   *     attached
    * @wraps {@code nvtxDomainRangePushEx}; nvToolsExt.h, NVTX 3
    */
   @MustBeClosed
@@ -134,7 +135,8 @@ public final class NvtxDomain {
    * @param name a name of this domain
    * @param payload the number
    * @return the range, to be closed by this thread
-   * @throws IllegalArgumentException if the name is of another domain; checked while a tool is attached
+   * @throws IllegalArgumentException if the name is of another domain; checked while a tool is
+   *     attached
    * @wraps {@code nvtxDomainRangePushEx}; nvToolsExt.h, NVTX 3
    */
   @MustBeClosed
@@ -148,7 +150,8 @@ public final class NvtxDomain {
    * @param name a name of this domain
    * @param payload the number
    * @return the range, to be closed by this thread
-   * @throws IllegalArgumentException if the name is of another domain; checked while a tool is attached
+   * @throws IllegalArgumentException if the name is of another domain; checked while a tool is
+   *     attached
    * @wraps {@code nvtxDomainRangePushEx}; nvToolsExt.h, NVTX 3
    */
   @MustBeClosed
@@ -221,7 +224,8 @@ public final class NvtxDomain {
    * @param name a name of this domain
    * @param payload the number
    * @return the span, to be closed by any thread
-   * @throws IllegalArgumentException if the name is of another domain; checked while a tool is attached
+   * @throws IllegalArgumentException if the name is of another domain; checked while a tool is
+   *     attached
    * @wraps {@code nvtxDomainRangeStartEx}; nvToolsExt.h, NVTX 3
    */
   @MustBeClosed
@@ -246,7 +250,8 @@ public final class NvtxDomain {
    *
    * @param name a name of this domain
    * @param payload the number
-   * @throws IllegalArgumentException if the name is of another domain; checked while a tool is attached
+   * @throws IllegalArgumentException if the name is of another domain; checked while a tool is
+   *     attached
    * @wraps {@code nvtxDomainMarkEx}; nvToolsExt.h, NVTX 3
    */
   public void mark(NvtxName name, long payload) {

@@ -3,8 +3,8 @@ package org.metrale.gpu.nvtx;
 import java.util.Objects;
 
 /**
- * A name of one domain, made once and used for many ranges: registered with the tool, with an optional
- * colour and category.
+ * A name of one domain, made once and used for many ranges: registered with the tool, with an
+ * optional colour and category.
  *
  * <p>Immutable. Keep it in a static final field, and a range costs two native calls and no memory.
  */
@@ -70,8 +70,8 @@ public final class NvtxName {
   /**
    * Whether the tool knows the name by number.
    *
-   * @return false if no tool is attached, or if it is passed as text each time because the domain has
-   *     registered as many names as it may
+   * @return false if no tool is attached, or if it is passed as text each time because the domain
+   *     has registered as many names as it may
    */
   public boolean isRegistered() {
     return handle != 0;

@@ -4,9 +4,9 @@ package org.metrale.gpu.nvtx;
  * A range on the stack of the thread that pushed it; closing pops it.
  *
  * <p>Close it in the thread that pushed it and before what it lies in: a tool pops whatever is
- * innermost. A close out of order is noticed, counted in {@link NvtxTool#misplacedCloses()} and logged
- * once, while a tool is attached or {@code org.metrale.nvtx.check} is set. On a virtual thread, which
- * moves between stacks, the tool is given a span instead.
+ * innermost. A close out of order is noticed, counted in {@link NvtxTool#misplacedCloses()} and
+ * logged once, while a tool is attached or {@code org.metrale.nvtx.check} is set. On a virtual
+ * thread, which moves between stacks, the tool is given a span instead.
  *
  * <p>Without a tool all ranges are one object that does nothing.
  */

@@ -24,8 +24,7 @@ public final class NvtxSpan implements AutoCloseable {
 
   static NvtxSpan open(NvtxName name, int payloadType, long payload) {
     NvtxEvent event = NvtxTool.RECORDED ? NvtxEvent.begin(name) : null;
-    long id =
-        NvtxTool.ATTACHED ? NvtxCalls.nvtxDomainRangeStartEx(name, payloadType, payload) : 0;
+    long id = NvtxTool.ATTACHED ? NvtxCalls.nvtxDomainRangeStartEx(name, payloadType, payload) : 0;
     return new NvtxSpan(name, id, event);
   }
 

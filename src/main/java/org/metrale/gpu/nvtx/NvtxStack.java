@@ -8,7 +8,9 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The ranges that one thread has open, innermost last; kept because a tool's answer is not enough. */
+/**
+ * The ranges that one thread has open, innermost last; kept because a tool's answer is not enough.
+ */
 final class NvtxStack {
   private static final System.Logger LOG = System.getLogger("org.metrale.gpu.nvtx");
   private static final AtomicLong MISPLACED = new AtomicLong();

@@ -70,7 +70,8 @@ public final class NvtxTool {
   /**
    * Names the thread of the operating system that runs the caller.
    *
-   * <p><b>Threading:</b> a virtual thread has no such thread of its own; its carrier keeps its name.
+   * <p><b>Threading:</b> a virtual thread has no such thread of its own; its carrier keeps its
+   * name.
    *
    * @param name what the tool shows
    * @return false if no tool is attached or the caller is a virtual thread
