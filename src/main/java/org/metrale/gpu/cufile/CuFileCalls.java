@@ -7,8 +7,9 @@ import org.metrale.global.cufile;
 import org.metrale.gpu.cufile.CuFileException.Where;
 
 /**
- * The generated cuFile calls and the file system's, through the flat shims of {@code metrale_cufile.h}
- * and {@code metrale_file.h}. Transfers answer bytes, or minus an errno or a cuFile code.
+ * The generated cuFile calls and the file system's, through the flat shims of {@code
+ * metrale_cufile.h} and {@code metrale_file.h}. Transfers answer bytes, or minus an errno or a
+ * cuFile code.
  */
 final class CuFileCalls {
   static final int READ = 1;
@@ -49,8 +50,7 @@ final class CuFileCalls {
   }
 
   static void cuFileBufDeregister(long address) {
-    check(
-        "cuFileBufDeregister", cufile.metrale_cufile_buffer_deregister(address), Where.NOWHERE);
+    check("cuFileBufDeregister", cufile.metrale_cufile_buffer_deregister(address), Where.NOWHERE);
   }
 
   static long cuFileRead(long handle, long base, long lengthBytes, long offset, long baseOffset) {

@@ -13,16 +13,16 @@ import org.metrale.gpu.cuda.CudaContext;
  * Reads and writes files by cuFile where it works, by the file system's calls where it does not.
  *
  * <p>Opening always succeeds: {@link #unavailabilityCause()} says why cuFile is not used, and each
- * transfer's result says which way it went. A file that must not do without GPUDirect Storage is opened
- * with {@link CuFilePolicy#FORCE_GDS}.
+ * transfer's result says which way it went. A file that must not do without GPUDirect Storage is
+ * opened with {@link CuFilePolicy#FORCE_GDS}.
  *
- * <p>The library's own driver is opened for the first of these objects in a process and closed with the
- * last. While the process ends it is left open: CUDA may be gone by then. cuFile's log goes to the folder
- * of the options, by the variable {@code CUFILE_LOGFILE_PATH}, which is set for the process unless it is
- * set already; open the driver early, before other threads read variables.
+ * <p>The library's own driver is opened for the first of these objects in a process and closed with
+ * the last. While the process ends it is left open: CUDA may be gone by then. cuFile's log goes to
+ * the folder of the options, by the variable {@code CUFILE_LOGFILE_PATH}, which is set for the
+ * process unless it is set already; open the driver early, before other threads read variables.
  *
- * <p><b>Ownership:</b> files, buffers and batches keep it open. Close it before the CUDA contexts of the
- * memory that it moved.
+ * <p><b>Ownership:</b> files, buffers and batches keep it open. Close it before the CUDA contexts
+ * of the memory that it moved.
  *
  * <p><b>Threading:</b> safe for any number of threads.
  */

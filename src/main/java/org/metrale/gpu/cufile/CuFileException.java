@@ -7,8 +7,8 @@ import org.metrale.gpu.NativeCallException;
 /**
  * cuFile or the file system refused a call.
  *
- * <p>{@link #code()} is a cuFile code, or an errno if it is below 5000; the CUDA code is there only when
- * the cuFile code says that the CUDA driver failed.
+ * <p>{@link #code()} is a cuFile code, or an errno if it is below 5000; the CUDA code is there only
+ * when the cuFile code says that the CUDA driver failed.
  */
 public final class CuFileException extends NativeCallException {
   private static final long serialVersionUID = 1L;
@@ -149,9 +149,7 @@ public final class CuFileException extends NativeCallException {
   }
 
   private static String symbol(int code) {
-    return code < CuFileResult.BASE
-        ? CuFileCalls.errnoName(code)
-        : new CuFileResult(code).symbol();
+    return code < CuFileResult.BASE ? CuFileCalls.errnoName(code) : new CuFileResult(code).symbol();
   }
 
   private static String text(int code, int cudaCode) {

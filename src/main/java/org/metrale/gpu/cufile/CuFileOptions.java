@@ -10,8 +10,8 @@ import java.util.Optional;
  * @param threads how many threads share one large transfer, the caller among them
  * @param taskSizeBytes what one thread moves at a time; a transfer no larger stays in its caller's
  *     thread. A multiple of 64 KiB
- * @param logFolder where cuFile writes its {@code cufile.log}; empty leaves it to cuFile's own settings,
- *     which is the working directory by default
+ * @param logFolder where cuFile writes its {@code cufile.log}; empty leaves it to cuFile's own
+ *     settings, which is the working directory by default
  * @param openTimeout how long opening cuFile's driver may take before the driver does without it
  * @param useCuFile false keeps away from cuFile altogether
  */

@@ -195,7 +195,13 @@ public final class CuFileStatistics {
 
   @Override
   public String toString() {
-    return "cuFile statistics of level " + level + ": " + reads() + " reads, " + writes() + " writes";
+    return "cuFile statistics of level "
+        + level
+        + ": "
+        + reads()
+        + " reads, "
+        + writes()
+        + " writes";
   }
 
   private Count count(int word) {

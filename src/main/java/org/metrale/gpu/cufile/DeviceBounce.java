@@ -16,8 +16,8 @@ import org.metrale.gpu.cuda.CudaStream;
 import org.metrale.gpu.cuda.HostMemory;
 
 /**
- * The way between a file and device memory without cuFile: pinned memory of one task's size and a copy.
- * A buffer is used again only after its copy is done.
+ * The way between a file and device memory without cuFile: pinned memory of one task's size and a
+ * copy. A buffer is used again only after its copy is done.
  */
 final class DeviceBounce {
   private static final Duration COPY_TIMEOUT = Duration.ofMinutes(1);
@@ -56,7 +56,8 @@ final class DeviceBounce {
         return done > 0 ? done : moved;
       }
       if (!write && moved > 0) {
-        await(stream.copy(bounce.buffer(0, moved), device.slice(done, moved)).toCompletableFuture());
+        await(
+            stream.copy(bounce.buffer(0, moved), device.slice(done, moved)).toCompletableFuture());
       }
       done += moved;
       if (moved < wanted) {
@@ -99,7 +100,9 @@ final class DeviceBounce {
     idle.push(bounce);
   }
 
-  /** The copy uses the bounce buffer, so an interrupt must not end the wait: it is kept for later. */
+  /**
+   * The copy uses the bounce buffer, so an interrupt must not end the wait: it is kept for later.
+   */
   private static void await(CompletableFuture<Void> copy) {
     boolean interrupted = false;
     long deadline = System.nanoTime() + COPY_TIMEOUT.toNanos();

@@ -9,8 +9,8 @@ import org.metrale.gpu.NativeLibrary;
 import org.metrale.gpu.cufile.CuFileException.Where;
 
 /**
- * cuFile's driver, which a process opens once and closes once whoever asks: opened for the first, closed
- * for the last.
+ * cuFile's driver, which a process opens once and closes once whoever asks: opened for the first,
+ * closed for the last.
  */
 final class DriverDoor {
   private static final DriverDoor INSTANCE = new DriverDoor();

@@ -37,7 +37,10 @@ final class FileSystems {
     return NAMES.getOrDefault(magic, "0x" + Long.toHexString(magic));
   }
 
-  /** The kind of file system that a path which could not be opened would lie on, if that can be told. */
+  /**
+   * The kind of file system that a path which could not be opened would lie on, if that can be
+   * told.
+   */
   static String ofFolder(Path path) {
     for (Path at = path.toAbsolutePath(); at != null; at = at.getParent()) {
       try {

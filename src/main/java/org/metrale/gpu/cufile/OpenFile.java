@@ -20,7 +20,9 @@ final class OpenFile {
   /** The same file past the page cache, or minus an errno. */
   private final int direct;
 
-  /** What memory, and what offsets and lengths must be multiples of; 0 if direct is not to be had. */
+  /**
+   * What memory, and what offsets and lengths must be multiples of; 0 if direct is not to be had.
+   */
   private final long memoryAlignment;
 
   private final long offsetAlignment;

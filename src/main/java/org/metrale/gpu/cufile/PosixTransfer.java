@@ -1,8 +1,8 @@
 package org.metrale.gpu.cufile;
 
 /**
- * Transfers between a file and host memory through the file system's calls: the aligned middle past the
- * page cache, the ragged ends through it.
+ * Transfers between a file and host memory through the file system's calls: the aligned middle past
+ * the page cache, the ragged ends through it.
  */
 final class PosixTransfer {
   private final OpenFile file;
@@ -43,7 +43,8 @@ final class PosixTransfer {
     }
     directBytes += moved;
     done += moved;
-    // What is left is the tail, or what a direct transfer could not do; at the end of the file nothing.
+    // What is left is the tail, or what a direct transfer could not do; at the end of the file
+    // nothing.
     long rest = buffered(address + done, lengthBytes - done, offset + done);
     return rest < 0 ? (done > 0 ? done : rest) : done + rest;
   }

@@ -49,8 +49,9 @@ final class TaskPool {
   }
 
   /**
-   * Moves all parts and answers the bytes before the first that is not whole, or that part's error if
-   * there are none. Parts begin at multiples of the task size in the file, so that ends stay ends.
+   * Moves all parts and answers the bytes before the first that is not whole, or that part's error
+   * if there are none. Parts begin at multiples of the task size in the file, so that ends stay
+   * ends.
    */
   long share(long lengthBytes, long offset, Part part) {
     long first = taskBytes - offset % taskBytes;
