@@ -13,9 +13,12 @@ module org.metrale.gpu {
   exports org.metrale.global;
   exports org.metrale.gpu;
   exports org.metrale.gpu.cufile;
+  exports org.metrale.gpu.env;
   exports org.metrale.gpu.nvtx;
+  exports org.metrale.gpu.rail;
   exports org.metrale.gpu.tool;
   exports org.metrale.gpu.verbs;
+  exports org.metrale.gpu.wire;
   exports org.metrale.nccl;
   exports org.metrale.nvml;
   exports org.metrale.nvtx;

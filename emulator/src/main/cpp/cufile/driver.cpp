@@ -121,6 +121,13 @@ bool fault_of(const char *function, int *code)
     return true;
 }
 
+CUfileOpError code_of(int number)
+{
+    constexpr int kLast = 8191; /* what the enumeration has room for */
+    const long long positive = number < 0 ? -static_cast<long long>(number) : number;
+    return positive > kLast ? CU_FILE_INTERNAL_ERROR : static_cast<CUfileOpError>(positive);
+}
+
 bool is_open()
 {
     Library &target = library();

@@ -80,6 +80,8 @@ constexpr CUfileError_t kSuccess = {CU_FILE_SUCCESS, CUDA_SUCCESS};
 
 /* What the fault configuration asks this call to answer instead, in `code`. */
 bool fault_of(const char *function, int *code);
+/* Of a number with either sign. */
+CUfileOpError code_of(int number);
 
 /* Opens the driver if nobody has: most calls do so by themselves. */
 CUfileError_t open_implicitly();
@@ -125,7 +127,7 @@ bool leaves_registered(std::uintptr_t base, off_t offset, std::size_t bytes);
     do {                                                                                           \
         int metrale_code = 0;                                                                      \
         if (metrale::gds::fault_of(__func__, &metrale_code))                                       \
-            return metrale::gds::error(static_cast<CUfileOpError>(metrale_code));                  \
+            return metrale::gds::error(metrale::gds::code_of(metrale_code));                       \
     } while (false)
 
 #endif

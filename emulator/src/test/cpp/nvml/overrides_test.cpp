@@ -21,11 +21,13 @@ TEST_SUITE("overrides")
     TEST_CASE("answers every code that is asked for, and text that is no number")
     {
         const Nvml nvml;
-        for (const int code : {1, 2, 3, 4, 6, 13, 15, 16, 17, 25, 999, 12345}) {
+        for (const int code : {1, 2, 3, 4, 6, 13, 15, 16, 17, 25, 999, 1001}) {
             ConfigFile file("nvml.gpu0.power = error:" + std::to_string(code) + "\n");
             CHECK(number(nvmlDeviceGetPowerUsage, nvml.device()) == -code);
         }
-        ConfigFile file("nvml.gpu0.power = N/A\n");
+        ConfigFile file("nvml.gpu0.power = error:12345\n");
+        CHECK(number(nvmlDeviceGetPowerUsage, nvml.device()) == -NVML_ERROR_UNKNOWN);
+        file.write("nvml.gpu0.power = N/A\n");
         CHECK(number(nvmlDeviceGetPowerUsage, nvml.device()) == -NVML_ERROR_NOT_SUPPORTED);
         file.write("nvml.gpu0.power = many\n");
         CHECK(number(nvmlDeviceGetPowerUsage, nvml.device()) == -NVML_ERROR_UNKNOWN);

@@ -54,7 +54,7 @@ final class SystemSection implements DoctorSection {
   private static String lockedMemoryLimit() {
     for (String line : lines(PROCESS.resolve("limits"))) {
       if (line.startsWith("Max locked memory")) {
-        String[] words = line.substring("Max locked memory".length()).trim().split("\\s+");
+        String[] words = line.substring("Max locked memory".length()).trim().split("\\s+", -1);
         return words[0] + (words[0].equals("unlimited") ? "" : " bytes");
       }
     }
