@@ -10,6 +10,8 @@ module org.metrale.gpu {
   exports org.metrale.cufile;
   exports org.metrale.global;
   exports org.metrale.gpu;
+  exports org.metrale.gpu.cuda;
+  exports org.metrale.gpu.nccl;
   exports org.metrale.nccl;
   exports org.metrale.nvml;
   exports org.metrale.nvtx;
