@@ -758,17 +758,11 @@ public static native int metrale_ncclGetUniqueId(@Cast("char*") ByteBuffer id);
 public static native int metrale_ncclGetUniqueId(@Cast("char*") byte[] id);
 
 /* [in] ids: 128 bytes each. [out] cell: where the handle appears, possibly before the call ends. */
-public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, @Cast("const char*") BytePointer ids,
+public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, @Cast("char*") BytePointer ids,
                                            int id_count, @Cast("const int64_t*") LongPointer config, @Cast("int64_t") long cell);
-public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, String ids,
+public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, @Cast("char*") ByteBuffer ids,
                                            int id_count, @Cast("const int64_t*") LongBuffer config, @Cast("int64_t") long cell);
-public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, @Cast("const char*") BytePointer ids,
-                                           int id_count, @Cast("const int64_t*") long[] config, @Cast("int64_t") long cell);
-public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, String ids,
-                                           int id_count, @Cast("const int64_t*") LongPointer config, @Cast("int64_t") long cell);
-public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, @Cast("const char*") BytePointer ids,
-                                           int id_count, @Cast("const int64_t*") LongBuffer config, @Cast("int64_t") long cell);
-public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, String ids,
+public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, @Cast("char*") byte[] ids,
                                            int id_count, @Cast("const int64_t*") long[] config, @Cast("int64_t") long cell);
 
 public static native int metrale_ncclCommSplit(@Cast("int64_t") long context, @Cast("int64_t") long comm, int color, int key,
@@ -786,17 +780,11 @@ public static native int metrale_ncclCommShrink(@Cast("int64_t") long context, @
                                          @Cast("const int64_t*") long[] config, int flags, @Cast("int64_t") long cell);
 
 /* [in] id: 128 bytes, used if has_id. */
-public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, @Cast("const char*") BytePointer id,
+public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, @Cast("char*") BytePointer id,
                                        @Cast("bool") boolean has_id, int rank, @Cast("const int64_t*") LongPointer config, @Cast("int64_t") long cell);
-public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, String id,
+public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, @Cast("char*") ByteBuffer id,
                                        @Cast("bool") boolean has_id, int rank, @Cast("const int64_t*") LongBuffer config, @Cast("int64_t") long cell);
-public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, @Cast("const char*") BytePointer id,
-                                       @Cast("bool") boolean has_id, int rank, @Cast("const int64_t*") long[] config, @Cast("int64_t") long cell);
-public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, String id,
-                                       @Cast("bool") boolean has_id, int rank, @Cast("const int64_t*") LongPointer config, @Cast("int64_t") long cell);
-public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, @Cast("const char*") BytePointer id,
-                                       @Cast("bool") boolean has_id, int rank, @Cast("const int64_t*") LongBuffer config, @Cast("int64_t") long cell);
-public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, String id,
+public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, @Cast("char*") byte[] id,
                                        @Cast("bool") boolean has_id, int rank, @Cast("const int64_t*") long[] config, @Cast("int64_t") long cell);
 
 public static native int metrale_ncclCommGetUniqueId(@Cast("int64_t") long comm, @Cast("char*") BytePointer id);

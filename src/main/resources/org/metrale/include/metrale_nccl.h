@@ -404,7 +404,7 @@ static inline int metrale_ncclGetUniqueId(char *id)
 }
 
 /* [in] ids: 128 bytes each. [out] cell: where the handle appears, possibly before the call ends. */
-static inline int metrale_ncclCommInitRank(int64_t context, int ranks, int rank, const char *ids,
+static inline int metrale_ncclCommInitRank(int64_t context, int ranks, int rank, char *ids,
                                            int id_count, const int64_t *config, int64_t cell)
 {
     metrale_nccl_current current(context);
@@ -420,7 +420,7 @@ static inline int metrale_ncclCommInitRank(int64_t context, int ranks, int rank,
         return ncclCommInitRankConfig(comm, ranks, id, rank, &filled);
     }
     return ncclCommInitRankScalable(comm, ranks, rank, id_count,
-                                    reinterpret_cast<ncclUniqueId *>(const_cast<char *>(ids)),
+                                    reinterpret_cast<ncclUniqueId *>(ids),
                                     &filled);
 }
 
@@ -449,7 +449,7 @@ static inline int metrale_ncclCommShrink(int64_t context, int64_t comm, int *exc
 }
 
 /* [in] id: 128 bytes, used if has_id. */
-static inline int metrale_ncclCommGrow(int64_t context, int64_t comm, int ranks, const char *id,
+static inline int metrale_ncclCommGrow(int64_t context, int64_t comm, int ranks, char *id,
                                        bool has_id, int rank, const int64_t *config, int64_t cell)
 {
     metrale_nccl_current current(context);
