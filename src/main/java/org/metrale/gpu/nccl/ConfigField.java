@@ -47,6 +47,12 @@ enum ConfigField {
     this.firstVersion = firstVersion;
   }
 
+  /** Where the field's value is in the array that the shim takes, after size and version. */
+  @SuppressWarnings("EnumOrdinal") // the order is the structure's
+  int place() {
+    return ordinal() + 2;
+  }
+
   /** The size of the structure that a version of the library knows. */
   static int structBytes(int version) {
     int end = HEAD_BYTES;

@@ -31,12 +31,16 @@ final class Ending {
   }
 
   /** Begins the abort on a thread of this layer, once. */
-  synchronized CompletableFuture<Integer> startAbort() {
+  synchronized void startAbort() {
     if (abort == null) {
       CompletableFuture<Integer> out = new CompletableFuture<>();
       abort = out;
       Helpers.run(() -> abort(out));
     }
+  }
+
+  private synchronized CompletableFuture<Integer> running() {
+    startAbort();
     return abort;
   }
 
@@ -73,7 +77,7 @@ final class Ending {
 
   /** Waits for the abort, within its bound; an exception if it does not come back. */
   void awaitAbort() {
-    CompletableFuture<Integer> running = startAbort();
+    CompletableFuture<Integer> running = running();
     long begin = System.nanoTime();
     long limit = Backoff.nanos(state.config.abortTimeout());
     while (!running.isDone() && System.nanoTime() - begin < limit) {

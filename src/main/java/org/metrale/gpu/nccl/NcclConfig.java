@@ -144,11 +144,11 @@ public final class NcclConfig {
         newer.add(field.cName + " (from " + text(field.firstVersion) + " on)");
         value = field == ConfigField.NET_NAME || field == ConfigField.COMM_NAME ? 0 : UNSET;
       }
-      out[field.ordinal() + 2] = value;
+      out[field.place()] = value;
     }
     if (numbers.getOrDefault(ConfigField.BLOCKING, UNSET) == UNSET) {
       // Without this neither making a communicator nor an operation could be given up.
-      out[ConfigField.BLOCKING.ordinal() + 2] = 0;
+      out[ConfigField.BLOCKING.place()] = 0;
     }
     if (!newer.isEmpty()) {
       tellNewer(version, newer);

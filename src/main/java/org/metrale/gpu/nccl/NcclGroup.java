@@ -352,7 +352,7 @@ public final class NcclGroup {
   }
 
   private static void write(ByteBuffer to, Item item) {
-    to.putInt(item.kind().ordinal()).putInt(item.type().code());
+    to.putInt(item.kind().code()).putInt(item.type().code());
     to.putInt(item.op()).putInt(item.peer());
     to.putLong(item.state().handle());
     to.putLong(item.send() == null ? 0 : item.send().address());

@@ -29,6 +29,8 @@ public enum NcclOperationKind {
   /** Waits for signals of another rank. */
   WAIT_SIGNAL("ncclWaitSignal", false);
 
+  private static final NcclOperationKind[] ALL = values();
+
   private final String call;
   private final boolean collective;
 
@@ -55,7 +57,13 @@ public enum NcclOperationKind {
     return collective;
   }
 
-  static NcclOperationKind of(int ordinal) {
-    return values()[ordinal];
+  /** The number in the shims' enumeration, whose order this one has. */
+  @SuppressWarnings("EnumOrdinal") // a test compares the two orders
+  int code() {
+    return ordinal();
+  }
+
+  static NcclOperationKind of(int code) {
+    return ALL[code];
   }
 }

@@ -141,7 +141,7 @@ final class RankState {
       }
       long sequence = issued + 1;
       long event = events.of(sequence);
-      int what = kind.ordinal();
+      int what = kind.code();
       ring.write(sequence, what, type.code(), op, count, peer, stream.address());
       ring.keep(sequence, send, recv);
       int code =
@@ -171,13 +171,13 @@ final class RankState {
   long reserve(
       NcclOperationKind kind, long count, int type, int op, int peer, long stream, long ahead) {
     long sequence = issued + 1 + ahead;
-    ring.write(sequence, kind.ordinal(), type, op, count, peer, stream);
+    ring.write(sequence, kind.code(), type, op, count, peer, stream);
     return sequence;
   }
 
   /** Whether NCCL's calls may block inside. */
   boolean isBlocking() {
-    return fields[ConfigField.BLOCKING.ordinal() + 2] != 0;
+    return fields[ConfigField.BLOCKING.place()] != 0;
   }
 
   void publish(long sequence) {
@@ -401,11 +401,7 @@ final class RankState {
     }
   }
 
-  /**
-   * Runs a call that may wait for peers on a thread of this layer, behind the gate.
-   *
-   * @return the end of it: success, or an exception
-   */
+  /** Runs a call that may wait for peers on a thread of this layer, behind the gate. */
   void manage(String call, IntSupplier nativeCall, Duration timeout) {
     enter(timeout);
     try {
