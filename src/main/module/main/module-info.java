@@ -11,8 +11,10 @@ module org.metrale.gpu {
   exports org.metrale.cuda;
   exports org.metrale.cufile;
   exports org.metrale.global;
+  exports org.metrale.gpu.cuda;
   exports org.metrale.gpu.cufile;
   exports org.metrale.gpu.env;
+  exports org.metrale.gpu.nccl;
   exports org.metrale.gpu.nvml;
   exports org.metrale.gpu.nvtx;
   exports org.metrale.gpu.rail;
