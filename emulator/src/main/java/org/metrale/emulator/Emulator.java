@@ -147,8 +147,36 @@ public final class Emulator implements AutoCloseable {
      * @throws UncheckedIOException if the files cannot be written
      */
     public Emulator start() {
+      String platform =
+          "aarch64".equals(System.getProperty("os.arch")) ? "linux-arm64" : "linux-x86_64";
+      return start(
+          library -> {
+            String resource = "/org/metrale/emulator/" + platform + "/" + library;
+            InputStream in = Emulator.class.getResourceAsStream(resource);
+            if (in == null) {
+              throw new IllegalStateException(
+                  resource + " is not on the class path: add the jar with the classifier " + platform
+                      + "-cuda");
+            }
+            return in;
+          });
+    }
+
+    /**
+     * Copies the libraries of a folder, as a build leaves them, and makes this process use the copies.
+     *
+     * @param libraries the folder; only read
+     * @return the running host; close it to remove its files
+     * @throws IllegalStateException if another library path is set already
+     * @throws UncheckedIOException if a library is not in the folder, or the files cannot be written
+     */
+    public Emulator start(Path libraries) {
+      return start(library -> Files.newInputStream(libraries.resolve(library)));
+    }
+
+    private Emulator start(Source source) {
       try {
-        Emulator emulator = new Emulator(unpack());
+        Emulator emulator = new Emulator(unpack(source));
         String other =
             (String)
                 System.getProperties()
@@ -163,24 +191,30 @@ public final class Emulator implements AutoCloseable {
       }
     }
 
-    private Path unpack() throws IOException {
-      String platform =
-          "aarch64".equals(System.getProperty("os.arch")) ? "linux-arm64" : "linux-x86_64";
-      Path folder = Files.createTempDirectory("metrale-emulator-");
-      for (String library : LIBRARIES) {
-        String resource = "/org/metrale/emulator/" + platform + "/" + library;
-        try (InputStream in = Emulator.class.getResourceAsStream(resource)) {
-          if (in == null) {
-            new Emulator(folder).close();
-            throw new IllegalStateException(
-                resource + " is not on the class path: add the jar with the classifier " + platform
-                    + "-cuda");
+    private Path unpack(Source source) throws IOException {
+      Path folder = Files.createTempDirectory("metrale-emulator-").toAbsolutePath();
+      try {
+        for (String library : LIBRARIES) {
+          try (InputStream in = source.open(library)) {
+            Files.copy(in, folder.resolve(library));
           }
-          Files.copy(in, folder.resolve(library));
         }
+        Files.write(folder.resolve("emulator.conf"), lines);
+        return folder;
+      } catch (IOException | RuntimeException e) {
+        try {
+          new Emulator(folder).close();
+        } catch (UncheckedIOException second) {
+          e.addSuppressed(second);
+        }
+        throw e;
       }
-      Files.write(folder.resolve("emulator.conf"), lines);
-      return folder.toAbsolutePath();
+    }
+
+    /** Where the libraries come from. */
+    @FunctionalInterface
+    private interface Source {
+      InputStream open(String library) throws IOException;
     }
   }
 }

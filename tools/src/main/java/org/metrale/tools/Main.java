@@ -1,0 +1,66 @@
+package org.metrale.tools;
+
+import java.io.PrintWriter;
+import org.metrale.gpu.GpuException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/**
+ * The command line's entry.
+ *
+ * <p>Exit codes: 0 if what was asked for worked, 1 if it did not, 2 for arguments that are wrong.
+ */
+@Command(
+    name = "metrale",
+    mixinStandardHelpOptions = true,
+    version = "metrale-gpu-tools 0.1.0",
+    description = "GPU and RDMA for the JVM: demonstration, telemetry, storage.",
+    subcommands = {
+      DemoCommand.class,
+      DemoProbeCommand.class,
+      DemoRankCommand.class
+    })
+public final class Main implements Runnable {
+  @Spec private CommandSpec spec;
+
+  /** For the parser of arguments. */
+  Main() {}
+
+  /**
+   * Runs a command and ends the process.
+   *
+   * @param arguments the command and its arguments
+   */
+  public static void main(String[] arguments) {
+    // A driver may still hold a thread: the process ends all the same.
+    System.exit(commandLine().execute(arguments));
+  }
+
+  static CommandLine commandLine() {
+    CommandLine line = new CommandLine(new Main());
+    line.setCaseInsensitiveEnumValuesAllowed(true);
+    line.setExecutionExceptionHandler(Main::failed);
+    return line;
+  }
+
+  @Override
+  public void run() {
+    throw new ParameterException(spec.commandLine(), "a command is missing");
+  }
+
+  /** Failures that a user can do something about are a line; anything else is a fault of ours. */
+  private static int failed(
+      Exception failure, CommandLine line, CommandLine.ParseResult ignoredResult) {
+    PrintWriter err = line.getErr();
+    if (failure instanceof GpuException || failure instanceof ToolException) {
+      err.println(line.getCommandName() + ": " + failure.getMessage());
+    } else {
+      failure.printStackTrace(err);
+    }
+    err.flush();
+    return 1;
+  }
+}
