@@ -142,7 +142,7 @@ public final class CudaDevice {
 
   @Override
   public boolean equals(Object other) {
-    return other instanceof CudaDevice && ((CudaDevice) other).cudaOrdinal == cudaOrdinal;
+    return other instanceof CudaDevice device && device.cudaOrdinal == cudaOrdinal;
   }
 
   @Override

@@ -269,11 +269,12 @@ public final class CuFileBatch extends NativeResource {
     return "cuFile batch of " + capacity;
   }
 
+  @SuppressWarnings("MustBeClosed") // closed by take(), with the transfer's event
   private void submit(List<Request> transfers, List<Long> cookies) {
     int count = 0;
     for (Request request : transfers) {
       long cookie = ++lastCookie;
-      CuFileHold hold = new CuFileHold("batched transfer", request.file(), request.buffer());
+      CuFileHold hold = CuFileHold.open("batched transfer", request.file(), request.buffer());
       pending.put(cookie, new Pending(request, hold));
       cookies.add(cookie);
       if (batch == 0 || request.file().route() == CuFileRoute.POSIX) {

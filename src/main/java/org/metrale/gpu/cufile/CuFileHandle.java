@@ -415,7 +415,7 @@ public final class CuFileHandle extends NativeResource {
     requireOffset(fileOffset, memory.lengthBytes());
     memory.requireOpen();
     acquire();
-    try (CuFileHold hold = new CuFileHold("memory of a transfer", memory.owners())) {
+    try (CuFileHold hold = CuFileHold.open("memory of a transfer", memory.owners())) {
       Objects.requireNonNull(hold);
       return move(write, memory, 0, fileOffset, memory.lengthBytes());
     } finally {

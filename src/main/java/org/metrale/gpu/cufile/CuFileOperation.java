@@ -85,7 +85,7 @@ public final class CuFileOperation extends NativeResource {
   @MustBeClosed
   private static CuFileOperation atOnce(
       CuFileHandle file, CuFileBuffer buffer, CudaStream stream, Work work) {
-    try (CuFileHold hold = new CuFileHold("a transfer in its caller", file, buffer, stream)) {
+    try (CuFileHold hold = CuFileHold.open("a transfer in its caller", file, buffer, stream)) {
       if (!stream.synchronize(STREAM_TIMEOUT)) {
         throw new IllegalStateException(hold + ": " + stream + " is busy after " + STREAM_TIMEOUT);
       }
