@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -33,7 +34,10 @@ public final class CuFileBatch extends NativeResource {
   private final long requests;
   private final long events;
   private final Map<Long, Pending> pending = new HashMap<>();
-  private final List<Event> made = new ArrayList<>();
+
+  /** Events of transfers that were made at once, by cookie. */
+  private final Map<Long, Event> made = new LinkedHashMap<>();
+
   private long lastCookie;
 
   private CuFileBatch(CuFileDriver driver, int capacity, long batch) {
@@ -183,6 +187,7 @@ public final class CuFileBatch extends NativeResource {
       } finally {
         if (!submitted) {
           cookies.forEach(this::take);
+          cookies.forEach(made::remove);
         }
       }
     } finally {
@@ -204,9 +209,9 @@ public final class CuFileBatch extends NativeResource {
   public List<Event> poll(int atLeast, Duration timeout) {
     acquire();
     try {
-      List<Event> out = new ArrayList<>(made);
+      List<Event> out = new ArrayList<>(made.values());
+      made.keySet().forEach(this::take);
       made.clear();
-      out.forEach(event -> take(lookUp(event.request())));
       if (batch != 0 && !pending.isEmpty()) {
         int wanted = Math.max(0, Math.min(atLeast - out.size(), pending.size()));
         int count =
@@ -278,7 +283,7 @@ public final class CuFileBatch extends NativeResource {
       pending.put(cookie, new Pending(request, hold));
       cookies.add(cookie);
       if (batch == 0 || request.file().route() == CuFileRoute.POSIX) {
-        made.add(now(request));
+        made.put(cookie, now(request));
       } else {
         CuFileCalls.batchRequest(requests, count++, entry(request, cookie));
       }
@@ -352,14 +357,5 @@ public final class CuFileBatch extends NativeResource {
     if (known != null) {
       known.hold().close();
     }
-  }
-
-  private long lookUp(Request request) {
-    for (Map.Entry<Long, Pending> entry : pending.entrySet()) {
-      if (entry.getValue().request() == request) {
-        return entry.getKey();
-      }
-    }
-    return 0;
   }
 }
