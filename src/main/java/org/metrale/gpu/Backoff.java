@@ -32,6 +32,7 @@ public final class Backoff {
    * @return false if the time ended first
    * @throws InterruptedException if the thread was interrupted while it waited
    */
+  @SuppressWarnings("ThreadPriorityCheck") // yielding is the middle step, nothing relies on it
   public static boolean await(BooleanSupplier done, Duration timeout) throws InterruptedException {
     Objects.requireNonNull(done, "done");
     long limit = nanos(timeout);

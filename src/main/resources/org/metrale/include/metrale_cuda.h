@@ -24,6 +24,7 @@
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "metrale_driver.h"
 
 /* Addresses and handles cross as numbers. */
 #define METRALE_POINTER(type, value) (reinterpret_cast<type>(static_cast<uintptr_t>(value)))
@@ -670,21 +671,80 @@ static inline int metrale_cuMemGetHandleForAddressRange(int64_t context, int64_t
 }
 
 #ifndef METRALE_PARSER
-/* What the glue of another library needs of the driver; its layout is the same on both sides. */
-struct metrale_driver {
-    CUresult (*current)(CUcontext *context);
-    CUresult (*push)(CUcontext context);
-    CUresult (*pop)(CUcontext *context);
-    CUresult (*record)(CUevent event, CUstream stream);
-    CUresult (*query)(CUevent event);
-};
+/* Announces a stream's slot and makes its context current; a CUresult or METRALE_CLOSED. */
+static int metrale_driver_enter(int64_t slot, int64_t generation, metrale_entered *entered)
+{
+    metrale_slot *wanted = METRALE_POINTER(metrale_slot *, slot);
+    metrale_announcement *mine = metrale_mine;
+    CUcontext now = nullptr;
+
+    if (__builtin_expect(mine == nullptr, 0)) {
+        mine = metrale_announce_first();
+    }
+    entered->pushed = 0;
+    entered->place = &mine->slots[0];
+    mine->slots[0].store(wanted, std::memory_order_relaxed);
+    if (metrale_has_heavy_barrier) {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+    if (wanted->generation.load(std::memory_order_acquire) != generation) {
+        return METRALE_CLOSED;
+    }
+    entered->stream = static_cast<CUstream>(wanted->handle);
+    if (__builtin_expect(cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == wanted->context, 1)) {
+        return CUDA_SUCCESS;
+    }
+    CUresult result = cuCtxPushCurrent(wanted->context);
+    entered->pushed = result == CUDA_SUCCESS;
+    return result;
+}
+
+/* Undoes enter, whatever it answered. */
+static void metrale_driver_leave(const metrale_entered *entered)
+{
+    if (entered->pushed) {
+        CUcontext old;
+        cuCtxPopCurrent(&old);
+    }
+    static_cast<std::atomic<metrale_slot *> *>(entered->place)
+        ->store(nullptr, std::memory_order_release);
+}
+
+static CUresult metrale_driver_current(CUcontext *context)
+{
+    return cuCtxGetCurrent(context);
+}
+
+static CUresult metrale_driver_push(CUcontext context)
+{
+    return cuCtxPushCurrent(context);
+}
+
+static CUresult metrale_driver_pop(CUcontext *context)
+{
+    return cuCtxPopCurrent(context);
+}
+
+static CUresult metrale_driver_record(CUevent event, CUstream stream)
+{
+    return cuEventRecord(event, stream);
+}
+
+static CUresult metrale_driver_query(CUevent event)
+{
+    return cuEventQuery(event);
+}
 #endif
 
 /* Where that is. */
 static inline int64_t metrale_driver_functions(void)
 {
-    static const metrale_driver driver = {cuCtxGetCurrent, cuCtxPushCurrent, cuCtxPopCurrent,
-                                          cuEventRecord, cuEventQuery};
+    static const metrale_driver driver = {metrale_driver_enter,   metrale_driver_leave,
+                                          metrale_driver_current, metrale_driver_push,
+                                          metrale_driver_pop,     metrale_driver_record,
+                                          metrale_driver_query};
 
     return static_cast<int64_t>(reinterpret_cast<uintptr_t>(&driver));
 }

@@ -64,6 +64,20 @@ public final class CudaBuffer {
   }
 
   /**
+   * The range of memory that another owner made.
+   *
+   * @param owner who frees it; use after its close is an exception
+   * @param address where it begins
+   * @param lengthBytes how many bytes it has
+   * @return the buffer
+   * @throws IllegalArgumentException if the length is negative or the range leaves the address space
+   */
+  public static CudaBuffer of(NativeResource owner, long address, long lengthBytes) {
+    CudaBuffer range = of(address, lengthBytes);
+    return new CudaBuffer(range.address, lengthBytes, owner, owner, null);
+  }
+
+  /**
    * The range of a JavaCPP pointer from its position to its limit.
    *
    * @param pointer the pointer; borrowed, and kept reachable

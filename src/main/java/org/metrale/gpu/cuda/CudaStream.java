@@ -376,11 +376,22 @@ public final class CudaStream extends NativeResource {
     return "stream 0x" + Long.toHexString(handle) + " of " + context.device();
   }
 
-  long slot() {
+  /**
+   * What guards this stream against being destroyed under a call, for the glue of a library that works
+   * on CUDA's streams. Not for programs.
+   *
+   * @return the address of its slot
+   */
+  public long slot() {
     return slot;
   }
 
-  long generation() {
+  /**
+   * Which use of the slot is this stream's. Not for programs.
+   *
+   * @return the generation
+   */
+  public long generation() {
     return generation;
   }
 

@@ -18,8 +18,7 @@ final class Waiting {
     try {
       future.join();
     } catch (CompletionException e) {
-      if (e.getCause() instanceof CudaException) {
-        CudaException failure = (CudaException) e.getCause();
+      if (e.getCause() instanceof CudaException failure) {
         // The same failure, with the stack of the thread that waited.
         throw new CudaException(
             failure.call(),
