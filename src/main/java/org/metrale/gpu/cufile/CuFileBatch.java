@@ -289,7 +289,8 @@ public final class CuFileBatch extends NativeResource {
       }
     }
     if (count > 0) {
-      CuFileCalls.cuFileBatchIOSubmit(batch, count, requests);
+      long context = transfers.get(0).buffer().memory().contextAddress();
+      CuFileCalls.cuFileBatchIOSubmit(context, batch, count, requests);
     }
   }
 

@@ -47,7 +47,8 @@ public final class CuFileBuffer extends NativeResource {
     // Held open before anything is registered.
     try (CuFileHold hold = CuFileHold.open("cuFile buffer", needs)) {
       Objects.requireNonNull(hold);
-      CuFileCalls.cuFileBufRegister(memory.address(), memory.lengthBytes());
+      CuFileCalls.cuFileBufRegister(
+          memory.contextAddress(), memory.address(), memory.lengthBytes());
       return new CuFileBuffer(memory, true, needs);
     }
   }
@@ -78,7 +79,7 @@ public final class CuFileBuffer extends NativeResource {
   @Override
   protected void free() {
     if (registered) {
-      CuFileCalls.cuFileBufDeregister(memory.address());
+      CuFileCalls.cuFileBufDeregister(memory.contextAddress(), memory.address());
     }
   }
 

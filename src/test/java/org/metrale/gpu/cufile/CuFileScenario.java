@@ -215,23 +215,24 @@ public final class CuFileScenario {
         (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     long thread = Thread.currentThread().getId();
     long address = CuFileMemory.of(setting.memory).slice(4096, 4096).address();
+    long context = CuFileMemory.of(setting.memory).contextAddress();
     setting.buffer.close();
     long fewest = Long.MAX_VALUE;
     for (int round = 0; round < 5; round++) {
       long before = threads.getThreadAllocatedBytes(thread);
       for (int i = 0; i < 20_000; i++) {
-        CuFileCalls.cuFileBufRegister(address, 4096);
-        CuFileCalls.cuFileBufDeregister(address);
+        CuFileCalls.cuFileBufRegister(context, address, 4096);
+        CuFileCalls.cuFileBufDeregister(context, address);
       }
       fewest = Math.min(fewest, threads.getThreadAllocatedBytes(thread) - before);
     }
     say("registerBytes", fewest / 20_000);
     fewest = Long.MAX_VALUE;
-    long handle = setting.handle.handle();
+    CuFileSpan span = setting.handle.span(CuFileMemory.of(setting.memory));
     for (int round = 0; round < 5; round++) {
       long before = threads.getThreadAllocatedBytes(thread);
       for (int i = 0; i < 20_000; i++) {
-        CuFileCalls.cuFileRead(handle, address, 4096, 0, 0);
+        CuFileCalls.cuFileRead(span, 4096, 0, 0);
       }
       fewest = Math.min(fewest, threads.getThreadAllocatedBytes(thread) - before);
     }
