@@ -19,6 +19,7 @@ int metrale_emulator_cuda_range(uint64_t address, uint64_t bytes, int pin,
         return CUDA_ERROR_INVALID_VALUE;
     out->base = found->base;
     out->bytes = found->bytes;
+    out->id = found->id;
     out->kind = static_cast<int>(found->kind);
     out->device = found->device->gpu.ordinal;
     out->fd = found->fd;
@@ -31,6 +32,23 @@ int metrale_emulator_cuda_range(uint64_t address, uint64_t bytes, int pin,
 void metrale_emulator_cuda_unpin(void *pin)
 {
     delete static_cast<std::shared_ptr<Allocation> *>(pin);
+}
+
+int metrale_emulator_cuda_scratch(uint64_t bytes, uint64_t *address)
+{
+    Stream *stream = running_stream();
+    uintptr_t number = 0;
+    if (stream == nullptr)
+        return CUDA_ERROR_NOT_PERMITTED;
+    CUresult result =
+        State::get().memory.allocate(stream->context(), Kind::Pinned, bytes, 0, &number);
+    *address = number;
+    return result;
+}
+
+void metrale_emulator_cuda_drop(uint64_t address)
+{
+    State::get().memory.remove(address, true);
 }
 
 int metrale_emulator_cuda_current(int *device)
@@ -80,6 +98,11 @@ struct Argument {
     void *data;
     void (*release)(void *);
 
+    Argument(void *of, void (*with)(void *)) : data(of), release(with)
+    {
+    }
+    Argument(const Argument &) = delete;
+    Argument &operator=(const Argument &) = delete;
     ~Argument()
     {
         if (release != nullptr)
@@ -114,7 +137,7 @@ CUresult stream_of(void *handle, int device, std::shared_ptr<Stream> *out)
 int metrale_emulator_cuda_submit(void *handle, int device, int (*work)(void *), void *argument,
                                  void (*release)(void *))
 {
-    auto holder = std::make_shared<Argument>(Argument{argument, release});
+    auto holder = std::make_shared<Argument>(argument, release);
     std::shared_ptr<Stream> stream;
     CUresult result = stream_of(handle, device, &stream);
     if (result != CUDA_SUCCESS)

@@ -25,6 +25,7 @@ enum metrale_emulator_memory {
 struct metrale_emulator_range {
     uint64_t base;  /* start of the allocation */
     uint64_t bytes; /* its length */
+    uint64_t id;    /* never used twice in a process, unlike base */
     int kind;       /* enum metrale_emulator_memory */
     int device;     /* ordinal */
     int fd;         /* descriptor behind it, offset 0 is base; -1 when it has none */
@@ -38,6 +39,13 @@ struct metrale_emulator_range {
 int metrale_emulator_cuda_range(uint64_t address, uint64_t bytes, int pin,
                                 struct metrale_emulator_range *out);
 void metrale_emulator_cuda_unpin(void *pin);
+
+/*
+ * Pinned memory for work that runs on a stream, which could not wait for itself as the API's
+ * functions do. Only for threads that run such work. 0 or a CUresult.
+ */
+int metrale_emulator_cuda_scratch(uint64_t bytes, uint64_t *address);
+void metrale_emulator_cuda_drop(uint64_t address);
 
 /* Ordinal of the calling thread's device; makes device 0 current where there is none. */
 int metrale_emulator_cuda_current(int *device);

@@ -230,7 +230,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count,
 {
     METRALE_DEVICE(gpu, device);
     METRALE_ARGUMENT(count > 0 && values != nullptr);
-    const metrale::telemetry::Driver driver = metrale::telemetry::current_driver();
+    const metrale::telemetry::Driver &driver = metrale::telemetry::current_driver();
     for (int i = 0; i < count; ++i) {
         const auto start = std::chrono::steady_clock::now();
         values[i].nvmlReturn = metrale::telemetry::answer_field(*gpu, driver, values[i]);

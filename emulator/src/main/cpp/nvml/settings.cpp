@@ -23,6 +23,7 @@ struct LiveFile {
     bool seen = false;
     struct timespec modified = {};
     off_t size = -1;
+    ino_t inode = 0;
     Values first;
     Values now;
     std::map<std::string, std::size_t, std::less<>> positions;
@@ -49,19 +50,25 @@ Values load(const char *path)
     return values;
 }
 
+bool is_unchanged(const LiveFile &file, const struct stat &status)
+{
+    return file.inode == status.st_ino && file.size == status.st_size &&
+           file.modified.tv_sec == status.st_mtim.tv_sec &&
+           file.modified.tv_nsec == status.st_mtim.tv_nsec;
+}
+
 void refresh(LiveFile &file)
 {
     const char *path = std::getenv("METRALE_EMULATOR_CONFIG");
     struct stat status = {};
-    if (path == nullptr || stat(path, &status) != 0)
-        return;
-    if (file.seen && status.st_size == file.size && status.st_mtim.tv_sec == file.modified.tv_sec &&
-        status.st_mtim.tv_nsec == file.modified.tv_nsec)
+    const bool is_first = !file.seen;
+    file.seen = true;
+    if (path == nullptr || stat(path, &status) != 0 || is_unchanged(file, status))
         return;
     file.now = load(path);
-    if (!file.seen)
+    if (is_first)
         file.first = file.now;
-    file.seen = true;
+    file.inode = status.st_ino;
     file.size = status.st_size;
     file.modified = status.st_mtim;
 }

@@ -79,7 +79,6 @@ std::unique_ptr<Device> make_mig(const Device &parent, const MachineGpu &machine
 std::shared_ptr<const Session> describe(Library &target)
 {
     auto described = std::make_shared<Session>();
-    described->driver = current_driver();
     const unsigned int count = machine_gpu_count();
     for (unsigned int index = 0; index < count; ++index) {
         const MachineGpu machine = machine_gpu(index);
@@ -113,18 +112,28 @@ std::shared_ptr<const Session> describe(Library &target)
     return described;
 }
 
+/* Codes that the enumeration has no room for count as the unknown one. */
+nvmlReturn_t code_of(std::int64_t number)
+{
+    constexpr std::int64_t kLast = 1023;
+    return number < 0 || number > kLast ? NVML_ERROR_UNKNOWN : static_cast<nvmlReturn_t>(number);
+}
+
 nvmlReturn_t asked_error(std::string_view text)
 {
-    return static_cast<nvmlReturn_t>(parse_signed(text.substr(6)).value_or(NVML_ERROR_UNKNOWN));
+    return code_of(parse_signed(text.substr(6)).value_or(NVML_ERROR_UNKNOWN));
 }
 
 } // namespace
 
-Driver current_driver()
+const Driver &current_driver()
 {
-    Driver driver = driver_of(machine_driver());
-    driver.cuda = machine_cuda(driver.cuda);
-    return driver;
+    static const auto *driver = [] {
+        auto *made = new Driver(driver_of(machine_driver()));
+        made->cuda = machine_cuda(made->cuda);
+        return made;
+    }();
+    return *driver;
 }
 
 nvmlReturn_t initialize(unsigned int flags)
@@ -169,7 +178,7 @@ nvmlReturn_t enter_before_init(const char *function)
     const emulator::Fault fault = emulator::host_fault("nvml", function);
     if (fault.lost)
         library().all_lost = true;
-    return fault.code ? static_cast<nvmlReturn_t>(*fault.code) : NVML_SUCCESS;
+    return fault.code ? code_of(*fault.code) : NVML_SUCCESS;
 }
 
 nvmlReturn_t enter(const char *function)

@@ -60,7 +60,6 @@ struct Device {
 
 /* A machine as one successful initialisation sees it. */
 struct Session {
-    Driver driver;
     std::vector<const Device *> gpus;
     std::vector<const Device *> migs;
 };
@@ -71,8 +70,8 @@ nvmlReturn_t shut_down();
 /* Empty while the library is not initialised. */
 std::shared_ptr<const Session> session();
 
-/* The driver that a not yet initialised library belongs to. */
-Driver current_driver();
+/* The driver that the library belongs to: the same from its loading to the end. */
+const Driver &current_driver();
 
 /*
  * What every function does first: whether this driver has it, what fault is asked for, whether the

@@ -83,6 +83,13 @@ public abstract class NativeResource implements AutoCloseable {
   protected abstract void free();
 
   /**
+   * Closes what this object made for itself and nobody else closes. Called by {@link #close()} of an
+   * open object before it looks whether anything else is open; may refuse the close by throwing an
+   * {@link IllegalStateException}.
+   */
+  protected void closeOwn() {}
+
+  /**
    * Whether {@link #close()} has been called with success.
    *
    * @return true once the object is closed
@@ -100,6 +107,9 @@ public abstract class NativeResource implements AutoCloseable {
    */
   @Override
   public final void close() {
+    if (uses.get() != CLOSED) {
+      closeOwn();
+    }
     int seen = uses.compareAndExchange(0, CLOSED);
     if (seen == CLOSED) {
       return;
