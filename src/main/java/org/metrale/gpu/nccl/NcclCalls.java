@@ -73,7 +73,7 @@ final class NcclCalls {
   }
 
   static int version() {
-    return NativeLibrary.NCCL.versionCode().orElse(0);
+    return NativeLibrary.NCCL.versionCode().orElse(nccl.NCCL_VERSION_CODE);
   }
 
   static byte[] ncclGetUniqueId() {
