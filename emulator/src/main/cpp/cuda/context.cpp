@@ -341,3 +341,35 @@ CUresult cuCtxDisablePeerAccess(CUcontext peer)
         return State::get().contexts.find(peer) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
     });
 }
+
+CUresult cuCtxGetLimit(size_t *out, CUlimit limit)
+{
+    return call(__func__, Needs::Context, [&]() -> CUresult {
+        if (out == nullptr)
+            return CUDA_ERROR_INVALID_VALUE;
+        // Only the limits of kernels exist, and there are no kernels: the usual values.
+        switch (static_cast<int>(limit)) {
+        case CU_LIMIT_STACK_SIZE:
+            *out = 1024;
+            return CUDA_SUCCESS;
+        case CU_LIMIT_PRINTF_FIFO_SIZE:
+            *out = 1 << 20;
+            return CUDA_SUCCESS;
+        case CU_LIMIT_MALLOC_HEAP_SIZE:
+            *out = 8 << 20;
+            return CUDA_SUCCESS;
+        default:
+            return CUDA_ERROR_UNSUPPORTED_LIMIT;
+        }
+    });
+}
+
+CUresult cuCtxSetLimit(CUlimit limit, size_t)
+{
+    return call(__func__, Needs::Context, [&]() -> CUresult {
+        int number = static_cast<int>(limit);
+        bool known = number == CU_LIMIT_STACK_SIZE || number == CU_LIMIT_PRINTF_FIFO_SIZE ||
+                     number == CU_LIMIT_MALLOC_HEAP_SIZE;
+        return known ? CUDA_SUCCESS : CUDA_ERROR_UNSUPPORTED_LIMIT;
+    });
+}

@@ -162,3 +162,27 @@ CUresult cuMemGetHandleForAddressRange(void *out, CUdeviceptr address, size_t by
         return CUDA_SUCCESS;
     });
 }
+
+CUresult cuMemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise, CUmemLocation)
+{
+    return call(__func__, Needs::Context, [&]() -> CUresult {
+        std::shared_ptr<Allocation> found = State::get().memory.find(address);
+        bool good = found && found->kind == Kind::Managed && found->contains(address, bytes);
+        return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    });
+}
+
+CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t bytes, CUmemLocation, unsigned flags,
+                            CUstream handle)
+{
+    return call(__func__, Needs::Context, [&](Context &context) -> CUresult {
+        std::shared_ptr<Stream> stream;
+        CUresult result = find_own_stream(context, handle, &stream);
+        if (result != CUDA_SUCCESS)
+            return result;
+        std::shared_ptr<Allocation> found = State::get().memory.find(address);
+        bool good =
+            flags == 0 && found && found->kind == Kind::Managed && found->contains(address, bytes);
+        return good ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    });
+}

@@ -32,6 +32,12 @@ Group &group()
     return mine;
 }
 
+Fault &job_fault()
+{
+    thread_local Fault mine;
+    return mine;
+}
+
 void begin_job(const Job &job)
 {
     job.comm->jobs.fetch_add(1);
@@ -223,8 +229,30 @@ ncclResult_t note(ncclResult_t result)
     return result;
 }
 
+ncclResult_t suffer(const Fault &fault, const Comm &comm, const Comm *parent)
+{
+    auto aborted = [&] { return comm.aborted || (parent != nullptr && parent->aborted); };
+    for (int waited = 0; waited < fault.delay_ms && !aborted(); ++waited)
+        sleep_ms(1);
+    while (fault.hang && !aborted())
+        sleep_ms(1);
+    return aborted() ? ncclInternalError : ncclSuccess;
+}
+
+void leave_to_job(const Fault &fault)
+{
+    job_fault() = fault;
+}
+
 ncclResult_t start(Job job)
 {
+    Fault fault = std::exchange(job_fault(), Fault{});
+    if (fault.delay_ms > 0 || fault.hang) {
+        job.run = [fault, comm = job.comm, parent = job.parent, run = std::move(job.run)] {
+            ncclResult_t result = suffer(fault, *comm, parent.get());
+            return result == ncclSuccess ? run() : result;
+        };
+    }
     Group &open = group();
     if (open.depth > 0) {
         job.comm->async.store(ncclInProgress);

@@ -16,6 +16,11 @@ struct Job {
     std::function<ncclResult_t()> run;
 };
 
+/* Waits as the fault of a call says; an abort of the communicator ends that. */
+ncclResult_t suffer(const Fault &fault, const Comm &comm, const Comm *parent = nullptr);
+/* The part of a call's fault that its job, and not the call, has to suffer. */
+void leave_to_job(const Fault &fault);
+
 /*
  * Runs a job the way it was called: at once, or with the group's others in threads of their
  * own, or in the background for non-blocking communicators.
@@ -40,16 +45,26 @@ template <typename Body> ncclResult_t guarded(Body body)
     }
 }
 
+enum class Waiting { InCall, InJob };
+
 /*
  * The same for a call on a communicator. The faults come first, then whether the handle is
- * one. `body` gets the communicator.
+ * one. `body` gets the communicator; with InJob it starts a job, which the waiting faults slow.
  */
-template <typename Body> ncclResult_t with_comm(const char *function, ncclComm_t handle, Body body)
+template <typename Body>
+ncclResult_t with_comm(const char *function, ncclComm_t handle, Body body,
+                       Waiting waiting = Waiting::InCall)
 {
     return guarded([&]() -> ncclResult_t {
         std::shared_ptr<Comm> comm = Comm::find(handle);
-        Fault fault =
-            host_fault("nccl", function, comm ? comm->rank.load() : -1, comm ? comm->device : -1);
+        Fault fault = Faults::instance().hit("nccl", function, comm ? comm->rank.load() : -1,
+                                             comm ? comm->device : -1);
+        if (fault.block_ms > 0)
+            sleep_ms(fault.block_ms);
+        if (waiting == Waiting::InJob)
+            leave_to_job(fault);
+        else if (comm && suffer(fault, *comm) != ncclSuccess)
+            return refuse(ncclInternalError, "aborted");
         if (fault.lost && comm)
             metrale_emulator_cuda_lose(comm->device, fault.lost_code);
         if (fault.async && comm)

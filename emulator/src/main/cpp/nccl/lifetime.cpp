@@ -63,16 +63,19 @@ ncclResult_t wait_for_work(const std::shared_ptr<Comm> &comm)
 
 ncclResult_t ncclCommFinalize(ncclComm_t handle)
 {
-    return with_comm(__func__, handle, [](const std::shared_ptr<Comm> &comm) -> ncclResult_t {
-        ncclResult_t result = comm->ready();
-        if (result != ncclSuccess)
-            return result;
-        if (comm->revoked)
-            return refuse(ncclInvalidUsage, "CommFinalize : the communicator was revoked");
-        if (comm->finalized.exchange(true))
-            return refuse(ncclInvalidUsage, "CommFinalize : finalized already");
-        return start({comm, nullptr, [comm] { return wait_for_work(comm); }});
-    });
+    return with_comm(
+        __func__, handle,
+        [](const std::shared_ptr<Comm> &comm) -> ncclResult_t {
+            ncclResult_t result = comm->ready();
+            if (result != ncclSuccess)
+                return result;
+            if (comm->revoked)
+                return refuse(ncclInvalidUsage, "CommFinalize : the communicator was revoked");
+            if (comm->finalized.exchange(true))
+                return refuse(ncclInvalidUsage, "CommFinalize : finalized already");
+            return start({comm, nullptr, [comm] { return wait_for_work(comm); }});
+        },
+        Waiting::InJob);
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t handle)
@@ -117,20 +120,23 @@ ncclResult_t ncclCommAbort(ncclComm_t handle)
 
 ncclResult_t ncclCommRevoke(ncclComm_t handle, int flags)
 {
-    return with_comm(__func__, handle, [&](const std::shared_ptr<Comm> &comm) -> ncclResult_t {
-        if (flags != NCCL_REVOKE_DEFAULT)
-            return refuse(ncclInvalidArgument, "CommRevoke : flags must be 0");
-        if (comm->state() == ncclInProgress)
-            return comm->ready();
-        if (comm->finalized || comm->revoked.exchange(true))
-            return refuse(ncclInvalidUsage, "CommRevoke : revoked or finalized already");
-        comm->cancel_issued();
-        comm->async = ncclSuccess;
-        return start({comm, nullptr, [comm] {
-                          await_work(*comm);
-                          return ncclSuccess;
-                      }});
-    });
+    return with_comm(
+        __func__, handle,
+        [&](const std::shared_ptr<Comm> &comm) -> ncclResult_t {
+            if (flags != NCCL_REVOKE_DEFAULT)
+                return refuse(ncclInvalidArgument, "CommRevoke : flags must be 0");
+            if (comm->state() == ncclInProgress)
+                return comm->ready();
+            if (comm->finalized || comm->revoked.exchange(true))
+                return refuse(ncclInvalidUsage, "CommRevoke : revoked or finalized already");
+            comm->cancel_issued();
+            comm->async = ncclSuccess;
+            return start({comm, nullptr, [comm] {
+                              await_work(*comm);
+                              return ncclSuccess;
+                          }});
+        },
+        Waiting::InJob);
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t *out)
@@ -181,17 +187,20 @@ ncclResult_t ncclCommUserRank(const ncclComm_t handle, int *out)
 
 ncclResult_t ncclCommSuspend(ncclComm_t handle, int flags)
 {
-    return with_comm(__func__, handle, [&](const std::shared_ptr<Comm> &comm) -> ncclResult_t {
-        ncclResult_t result = comm->ready();
-        if (result != ncclSuccess)
-            return result;
-        if (flags != NCCL_SUSPEND_MEM)
-            return refuse(ncclInvalidArgument, "CommSuspend : invalid flags");
-        if (comm->suspended.exchange(true))
-            return refuse(ncclInvalidUsage, "CommSuspend : suspended already");
-        return start({comm, nullptr,
-                      [comm] { return comm->await_all() ? ncclSuccess : ncclInternalError; }});
-    });
+    return with_comm(
+        __func__, handle,
+        [&](const std::shared_ptr<Comm> &comm) -> ncclResult_t {
+            ncclResult_t result = comm->ready();
+            if (result != ncclSuccess)
+                return result;
+            if (flags != NCCL_SUSPEND_MEM)
+                return refuse(ncclInvalidArgument, "CommSuspend : invalid flags");
+            if (comm->suspended.exchange(true))
+                return refuse(ncclInvalidUsage, "CommSuspend : suspended already");
+            return start({comm, nullptr,
+                          [comm] { return comm->await_all() ? ncclSuccess : ncclInternalError; }});
+        },
+        Waiting::InJob);
 }
 
 ncclResult_t ncclCommResume(ncclComm_t handle)

@@ -152,19 +152,22 @@ ncclResult_t ncclCommDeregister(const ncclComm_t handle, void *registered)
 ncclResult_t ncclCommWindowRegister(ncclComm_t handle, void *buffer, size_t bytes,
                                     ncclWindow_t *out, int flags)
 {
-    return with_comm(__func__, handle, [&](const std::shared_ptr<Comm> &comm) -> ncclResult_t {
-        ncclResult_t result = comm->ready();
-        if (result != ncclSuccess)
-            return result;
-        bool aligned = reinterpret_cast<uintptr_t>(buffer) % NCCL_WIN_REQUIRED_ALIGNMENT == 0;
-        if (out == nullptr || buffer == nullptr || bytes == 0 || (flags & ~kKnownFlags) != 0 ||
-            ((flags & NCCL_WIN_COLL_SYMMETRIC) != 0 && !aligned))
-            return refuse(ncclInvalidArgument, "CommWindowRegister : invalid arguments");
-        *out = nullptr;
-        return start({comm, nullptr, [comm, buffer, bytes, out] {
-                          return register_window(*comm, buffer, bytes, out);
-                      }});
-    });
+    return with_comm(
+        __func__, handle,
+        [&](const std::shared_ptr<Comm> &comm) -> ncclResult_t {
+            ncclResult_t result = comm->ready();
+            if (result != ncclSuccess)
+                return result;
+            bool aligned = reinterpret_cast<uintptr_t>(buffer) % NCCL_WIN_REQUIRED_ALIGNMENT == 0;
+            if (out == nullptr || buffer == nullptr || bytes == 0 || (flags & ~kKnownFlags) != 0 ||
+                ((flags & NCCL_WIN_COLL_SYMMETRIC) != 0 && !aligned))
+                return refuse(ncclInvalidArgument, "CommWindowRegister : invalid arguments");
+            *out = nullptr;
+            return start({comm, nullptr, [comm, buffer, bytes, out] {
+                              return register_window(*comm, buffer, bytes, out);
+                          }});
+        },
+        Waiting::InJob);
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t handle, ncclWindow_t window)

@@ -1,11 +1,13 @@
 package org.metrale.gpu;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import org.bytedeco.javacpp.Loader;
 
 /**
  * One vendor library, opened at run time: whether it is here, where it came from, what it has.
@@ -200,8 +202,8 @@ public final class NativeLibrary {
   /**
    * The version that the library tells without being initialised.
    *
-   * @return for example {@code 2.29.7}, followed by {@code EMULATED} on the software GPU host; empty if
-   *     the library is not available or has no way to tell
+   * @return for example {@code 2.29.7}, followed by {@code EMULATED} on the software GPU host;
+   *     empty if the library is not available or has no way to tell
    */
   public Optional<String> version() {
     return versionCode()
@@ -211,8 +213,8 @@ public final class NativeLibrary {
   /**
    * The version as the library's own number.
    *
-   * @return for example 22907 for NCCL 2.29.7; empty if the library is not available or has no way to
-   *     tell
+   * @return for example 22907 for NCCL 2.29.7; empty if the library is not available or has no way
+   *     to tell
    */
   public Optional<Integer> versionCode() {
     if (!isAvailable()) {
@@ -286,6 +288,32 @@ public final class NativeLibrary {
     }
   }
 
+  /**
+   * The folder that JavaCPP unpacks libraries into.
+   *
+   * @return its path, or why there is none; {@code -Dorg.bytedeco.javacpp.cachedir} names another
+   */
+  public static String extractionFolder() {
+    try {
+      return Loader.getCacheDir().getPath();
+    } catch (IOException e) {
+      return "none: " + e.getMessage();
+    }
+  }
+
+  /**
+   * The version of the JavaCPP on the class path.
+   *
+   * @return for example {@code 1.5.14}
+   */
+  public static String javacppVersion() {
+    try {
+      return Loader.getVersion();
+    } catch (IOException e) {
+      return "unknown: " + e.getMessage();
+    }
+  }
+
   @Override
   public String toString() {
     return title;
@@ -328,8 +356,7 @@ public final class NativeLibrary {
   }
 
   private synchronized void search() {
-    LibrarySearch search =
-        new LibrarySearch(name, soname, System.getProperties(), System.getenv());
+    LibrarySearch search = new LibrarySearch(name, soname, System.getProperties(), System.getenv());
     String settings = pinned + "|" + search.settings();
     if (open || settings.equals(searchedWith)) {
       return;
@@ -338,7 +365,8 @@ public final class NativeLibrary {
     attempts.clear();
     if (pinned != null) {
       attempt(
-          new LibrarySearch.Candidate("given by the program", pinned.toString(), true, false, true));
+          new LibrarySearch.Candidate(
+              "given by the program", pinned.toString(), true, false, true));
       return;
     }
     for (LibrarySearch.Candidate candidate : search.candidates()) {
@@ -357,7 +385,10 @@ public final class NativeLibrary {
                 candidate.mapped() ? NativeTable.OPEN_IF_MAPPED : NativeTable.OPEN,
                 candidate.chosen() ? null : EMULATOR_MARKER);
     attempts.add(
-        new LibraryAttempt(candidate.how(), candidate.place(), problem == null ? "" : problem));
+        new LibraryAttempt(
+            candidate.how(),
+            candidate.place(),
+            problem == null ? "" : LibraryFile.explain(candidate.place(), problem)));
     open = problem == null;
     return open;
   }
@@ -384,7 +415,7 @@ public final class NativeLibrary {
   private static boolean sameFile(Path one, Path other) {
     try {
       return Files.isSameFile(one, other);
-    } catch (java.io.IOException e) {
+    } catch (IOException e) {
       return one.equals(other);
     }
   }

@@ -13,14 +13,17 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /**
- * A JVM of its own for what can happen only once in a process: opening a library, failing to, dying.
+ * A JVM of its own for what can happen only once in a process: opening a library, failing to,
+ * dying.
  *
  * <p>Sees nothing of the surroundings' settings: variables that name libraries are taken out of its
  * environment, so that a machine with real libraries changes no answer.
  */
 public final class ForkedJvm {
-  private static final List<String> HIDDEN = List.of("METRALE_", "CUDA_", "LD_", "JAVA_TOOL_OPTIONS");
+  private static final List<String> HIDDEN =
+      List.of("METRALE_", "CUDA_", "LD_", "JAVA_TOOL_OPTIONS");
 
+  private final List<String> wrapper = new ArrayList<>();
   private final List<String> options = new ArrayList<>();
   private final List<String> program = new ArrayList<>();
   private final Map<String, String> environment = new TreeMap<>();
@@ -35,7 +38,7 @@ public final class ForkedJvm {
     return running(main.getName(), arguments);
   }
 
-  /** Likewise, for a class that need not be on this JVM's class path. */
+  /** Likewise, for a class that need not be on this JVM's class path, or for MODULE/CLASS. */
   public static ForkedJvm running(String main, String... arguments) {
     ForkedJvm out = new ForkedJvm();
     out.program.add(main);
@@ -72,6 +75,12 @@ public final class ForkedJvm {
     return this;
   }
 
+  /** Starts it by another program, which gets the JVM's command line as its last arguments. */
+  public ForkedJvm by(String... command) {
+    wrapper.addAll(List.of(command));
+    return this;
+  }
+
   /** How long it may take; a minute if not set. */
   public ForkedJvm deadline(Duration limit) {
     deadline = limit;
@@ -92,7 +101,7 @@ public final class ForkedJvm {
 
   /** Starts it. */
   public Running start() throws IOException {
-    List<String> command = new ArrayList<>();
+    List<String> command = new ArrayList<>(wrapper);
     command.add(home.resolve("bin").resolve("java").toString());
     command.add("-XX:TieredStopAtLevel=1");
     command.add("-XX:+UseSerialGC");
@@ -100,6 +109,9 @@ public final class ForkedJvm {
     if (!classPath.isEmpty()) {
       command.add("-cp");
       command.add(classPath);
+    }
+    if (program.get(0).contains("/")) {
+      command.add("-m");
     }
     command.addAll(program);
     Path output = Files.createTempFile("forked-jvm", ".txt");

@@ -1,0 +1,20 @@
+package org.metrale.gpu.nvml;
+
+/**
+ * What {@code metrale_nvml_text_query} asks; the ordinals are the header's numbers (a test
+ * compares).
+ */
+enum NvmlTextQuery {
+  NAME,
+  UUID,
+  SERIAL,
+  VBIOS,
+  PART_NUMBER,
+  INFOROM,
+  GSP_FIRMWARE,
+  PCI,
+  DRIVER,
+  NVML,
+  PROCESS,
+  ERROR
+}
