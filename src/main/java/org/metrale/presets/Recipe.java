@@ -1,0 +1,143 @@
+package org.metrale.presets;
+
+import java.util.Arrays;
+import java.util.List;
+import org.bytedeco.javacpp.ClassProperties;
+import org.bytedeco.javacpp.Loader;
+import org.bytedeco.javacpp.tools.Info;
+import org.bytedeco.javacpp.tools.InfoMap;
+
+/** What the recipes share. */
+final class Recipe {
+  private static final String EXTENSION = "-cuda";
+
+  private Recipe() {}
+
+  /**
+   * Keeps of what is inherited from bytedeco's cudart only the names of its types: its headers make
+   * parsing slow, its links and preloads would need libcudart and libcuda at load time, and its global
+   * class would load {@code jnicudart}.
+   */
+  static void detach(ClassProperties properties, String... includes) {
+    List<String> extensions = properties.get("platform.extension");
+    if (Loader.isLoadLibraries() && !extensions.contains(EXTENSION)) {
+      // An extension that the user sets for other libraries must not hide ours.
+      extensions.add(EXTENSION);
+    }
+    for (String inherited :
+        List.of(
+            "platform.link",
+            "platform.preload",
+            "platform.linkpath",
+            "platform.preloadpath",
+            "platform.exclude")) {
+      properties.get(inherited).clear();
+    }
+    // bytedeco's toolkit and system folders would come before the staged headers.
+    properties.get("platform.includepath").removeIf(folder -> folder.startsWith("/usr/"));
+    properties.get("platform.include").removeIf(file -> !Arrays.asList(includes).contains(file));
+    if (Loader.isLoadLibraries()) {
+      properties.get("global").removeIf(name -> !name.startsWith("org.metrale."));
+    }
+  }
+
+  /** Puts the run-time table of a library into its generated class. */
+  static void table(InfoMap map, String library) {
+    // Hides the table's implementation from the parser, which does not know dlfcn.h.
+    map.put(new Info("METRALE_PARSER").define(true));
+    map.put(new Info("metrale_table_open").javaText(tableText(library)));
+  }
+
+  private static String tableText(String library) {
+    return String.join(
+        "\n",
+        "",
+        "private static native String metrale_table_open(String path, int mode, String refused)"
+            + " throws org.metrale.gpu.LibraryUnavailableException;",
+        "private static native String metrale_table_file();",
+        "private static native @Cast(\"bool\") boolean metrale_table_exports(String symbol);",
+        "private static native int metrale_table_count();",
+        "private static native String metrale_table_name(int index);",
+        "private static native @Cast(\"bool\") boolean metrale_table_bound(int index);",
+        "private static native int metrale_table_version();",
+        "static {",
+        "    org.metrale.gpu.NativeLibrary.attach(\"" + library + "\",",
+        "        new org.metrale.gpu.NativeTable() {",
+        "            public String open(String path, int mode, String refused) {"
+            + " return metrale_table_open(path, mode, refused); }",
+        "            public String file() { return metrale_table_file(); }",
+        "            public boolean exports(String symbol) { return metrale_table_exports(symbol); }",
+        "            public int count() { return metrale_table_count(); }",
+        "            public String name(int index) { return metrale_table_name(index); }",
+        "            public boolean bound(int index) { return metrale_table_bound(index); }",
+        "            public int version() { return metrale_table_version(); }",
+        "        });",
+        "}",
+        "");
+  }
+
+  /**
+   * Makes the constructors of a structure initialise it, as C's initialiser macro would: a structure of
+   * zeros is refused by the library.
+   *
+   * @param structure the structure's Java name
+   * @param field its first field, whose accessors carry the constructors into the class
+   * @param type the field's C and Java type
+   * @param function the C++ function that initialises one structure
+   */
+  static void initialised(
+      InfoMap map, String structure, String field, String[] type, String function) {
+    map.put(new Info(structure).skipDefaults());
+    map.put(
+        new Info(structure + "::" + field)
+            .javaText(constructorText(structure, field, type, function)));
+  }
+
+  private static String constructorText(
+      String structure, String field, String[] type, String function) {
+    return String.join(
+        "\n",
+        "",
+        "    /** Default native constructor, initialised as the library demands. */",
+        "    public S() { super((Pointer)null); allocate(); metraleInitialize(this); }",
+        "    /** Native array allocator. Access with {@link Pointer#position(long)}. */",
+        "    public S(long size) { super((Pointer)null); allocateArray(size);"
+            + " for (long i = 0; i < size; i++) { metraleInitialize(getPointer(i)); } }",
+        "    /** Pointer cast constructor. Invokes {@link Pointer#Pointer(Pointer)}. */",
+        "    public S(Pointer p) { super(p); }",
+        "    private native void allocate();",
+        "    private native void allocateArray(long size);",
+        "    @Namespace private static native @Name(\"" + function + "\") void metraleInitialize(S s);",
+        "    @Override public S position(long position) { return (S)super.position(position); }",
+        "    @Override public S getPointer(long i) { return new S((Pointer)this).offsetAddress(i); }",
+        "    public native @Cast(\"" + type[0] + "\") " + type[1] + " " + field + "();"
+            + " public native S " + field + "(" + type[1] + " setter);",
+        "")
+        .replaceAll("\\bS\\b", structure);
+  }
+
+  /** A handle: by value an opaque pointer object, by reference one pointer or an array of them. */
+  static void handle(InfoMap map, String type, String structure) {
+    map.put(
+        new Info(type)
+            .valueTypes(structure)
+            .pointerTypes(
+                "@ByPtrPtr " + structure, "@Cast(\"" + structure + "**\") PointerPointer"));
+  }
+
+  /**
+   * A function that fills an array of handles. The parser also makes overloads that take one handle
+   * object, for which the glue passes the address of a single local: more than one handle would
+   * overwrite its stack. Here only the array of pointers is left.
+   *
+   * @param function the C name
+   * @param declaration the Java declaration, with NUMBERS for the type of its array of numbers
+   */
+  static void fillsHandles(InfoMap map, String function, String declaration) {
+    StringBuilder text = new StringBuilder();
+    for (String numbers : List.of("IntPointer", "IntBuffer", "int[]")) {
+      text.append('\n').append(declaration.replace("NUMBERS", numbers));
+    }
+    map.put(new Info(function).javaText(text.append('\n').toString()));
+  }
+}

@@ -1,0 +1,7 @@
+/*
+ * Flat calls of NCCL for the checked layer: handles and addresses as 64-bit integers, so that a call
+ * from Java neither unboxes nor allocates. The caller has checked every argument.
+ */
+#ifndef METRALE_NCCL_H
+#define METRALE_NCCL_H
+#endif

@@ -1,0 +1,251 @@
+/*
+ * The run-time table: how the glue reaches a vendor library without linking it.
+ *
+ * Included once by the glue of one library, after these two macros are defined:
+ *   METRALE_LIBRARY     the library's short name as a string, for example "nccl"
+ *   METRALE_FUNCTIONS   the file with one METRALE_FUNCTION(index, name) a function
+ *
+ * Each function has a hidden stub that jumps through a slot. A slot starts at code that knows its
+ * index and throws; opening a library overwrites the slots of the functions that it has. No
+ * signature is needed, so a change of a header's types cannot break the table.
+ *
+ * Invariant: a slot holds either the address of its throwing code or of the function in the one
+ * library that was opened. Slots are written under the mutex and read without it, one aligned word
+ * at a time.
+ */
+#ifndef METRALE_TABLE_H
+#define METRALE_TABLE_H
+#ifndef METRALE_PARSER
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <string>
+
+/* Thrown by the code behind an empty slot; becomes LibraryUnavailableException in Java. */
+class __attribute__((visibility("hidden"))) metrale_unavailable : public std::exception
+{
+  public:
+    explicit metrale_unavailable(const char *function)
+        : message_(std::string(METRALE_LIBRARY " ") + function)
+    {
+    }
+
+    const char *what() const noexcept override
+    {
+        return message_.c_str();
+    }
+
+  private:
+    std::string message_;
+};
+
+#define METRALE_FUNCTION(index, name) #name,
+static const char *const metrale_table_names[] = {
+#include METRALE_FUNCTIONS
+};
+#undef METRALE_FUNCTION
+
+static const int metrale_table_size =
+    static_cast<int>(sizeof(metrale_table_names) / sizeof(metrale_table_names[0]));
+
+extern "C" __attribute__((visibility("hidden"))) void *metrale_table_slots[];
+extern "C" __attribute__((visibility("hidden"))) void *metrale_table_empty[];
+
+extern "C" [[noreturn]] __attribute__((visibility("hidden"), cold, used, noinline)) void
+metrale_table_missing(int index)
+{
+    throw metrale_unavailable(metrale_table_names[index]);
+}
+
+/*
+ * The stubs leave every argument register as it is. An exception passes through nothing of theirs:
+ * both the stub and the throwing code are jumped through, they never have a frame.
+ */
+#if defined(__x86_64__)
+#define METRALE_FUNCTION(index, name)                                                              \
+    ".p2align 4\n.globl " #name "\n.hidden " #name "\n.type " #name ",@function\n" #name ":\n"     \
+    ".cfi_startproc\nendbr64\njmp *metrale_table_slots+8*" #index "(%rip)\n.cfi_endproc\n"         \
+    ".size " #name ",.-" #name "\n"                                                                \
+    ".p2align 4\n.Lmetrale_missing_" #index ":\n"                                                  \
+    ".cfi_startproc\nendbr64\nmovl $" #index ",%edi\njmp metrale_table_missing\n.cfi_endproc\n"
+#elif defined(__aarch64__)
+#define METRALE_FUNCTION(index, name)                                                              \
+    ".p2align 4\n.globl " #name "\n.hidden " #name "\n.type " #name ",%function\n" #name ":\n"     \
+    ".cfi_startproc\nhint #34\nadrp x16, metrale_table_slots+8*" #index "\n"                       \
+    "ldr x16, [x16, :lo12:metrale_table_slots+8*" #index "]\nbr x16\n.cfi_endproc\n"               \
+    ".size " #name ",.-" #name "\n"                                                                \
+    ".p2align 4\n.Lmetrale_missing_" #index ":\n"                                                  \
+    ".cfi_startproc\nhint #34\nmov w0, #" #index "\nb metrale_table_missing\n.cfi_endproc\n"
+#else
+#error "the run-time table knows x86-64 and arm64"
+#endif
+asm(".text\n"
+#include METRALE_FUNCTIONS
+);
+#undef METRALE_FUNCTION
+
+#define METRALE_FUNCTION(index, name) ".8byte .Lmetrale_missing_" #index "\n"
+asm(".data\n.p2align 3\n.globl metrale_table_slots\n.hidden metrale_table_slots\n"
+    "metrale_table_slots:\n"
+#include METRALE_FUNCTIONS
+    ".section .data.rel.ro,\"aw\"\n.p2align 3\n.globl metrale_table_empty\n"
+    ".hidden metrale_table_empty\nmetrale_table_empty:\n"
+#include METRALE_FUNCTIONS
+    ".text\n");
+#undef METRALE_FUNCTION
+
+/* The one library that was opened, or null. Written under the mutex, never closed again. */
+static void *metrale_table_handle;
+static std::mutex metrale_table_mutex;
+
+/* How to open: from wherever the loader finds it, or only if the process has mapped it already. */
+enum metrale_table_mode { METRALE_OPEN = 0, METRALE_OPEN_IF_MAPPED = 1 };
+
+/* Why a library that could be opened is not used, or an empty text. */
+static inline std::string metrale_table_refusal(void *handle, const char *refused)
+{
+    struct link_map *map = nullptr;
+    char resolved[PATH_MAX];
+    std::string file;
+
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr) {
+        file = realpath(map->l_name, resolved) != nullptr ? resolved : map->l_name;
+    }
+    if (file.find("/stubs/") != std::string::npos) {
+        return "stub library at " + file + ", it only serves for linking";
+    }
+    if (refused != nullptr && dlsym(handle, refused) != nullptr) {
+        return "emulator library at " + file + ", it is used only when the library path names it";
+    }
+    for (const char *name : metrale_table_names) {
+        if (dlsym(handle, name) != nullptr) {
+            return std::string();
+        }
+    }
+    return "the library at " + file + " has none of the " + std::to_string(metrale_table_size) +
+           " functions of " METRALE_LIBRARY;
+}
+
+/*
+ * Opens a library and fills the slots, unless it is a stub, exports the symbol `refused` (may be
+ * null), or has no function of ours. Answers null on success, else why not. A library that was
+ * opened before stays.
+ */
+static inline const char *metrale_table_open(const char *path, int mode, const char *refused)
+{
+    static thread_local std::string reason;
+    std::lock_guard<std::mutex> lock(metrale_table_mutex);
+
+    if (metrale_table_handle != nullptr) {
+        return nullptr;
+    }
+    const int flags = RTLD_NOW | RTLD_LOCAL | (mode == METRALE_OPEN_IF_MAPPED ? RTLD_NOLOAD : 0);
+    dlerror();
+    void *handle = dlopen(path, flags);
+    if (handle == nullptr) {
+        const char *text = dlerror();
+        reason = text != nullptr ? text : "not mapped in this process";
+        return reason.c_str();
+    }
+    reason = metrale_table_refusal(handle, refused);
+    if (!reason.empty()) {
+        /* Nothing of it was called yet, so it may go; an initialised library never does. */
+        dlclose(handle);
+        return reason.c_str();
+    }
+    for (int index = 0; index < metrale_table_size; index++) {
+        void *function = dlsym(handle, metrale_table_names[index]);
+        if (function != nullptr) {
+            __atomic_store_n(&metrale_table_slots[index], function, __ATOMIC_RELEASE);
+        }
+    }
+    __atomic_store_n(&metrale_table_handle, handle, __ATOMIC_RELEASE);
+    return nullptr;
+}
+
+/* The file that the opened library was mapped from, or null before one was opened. */
+static inline const char *metrale_table_file(void)
+{
+    void *handle = __atomic_load_n(&metrale_table_handle, __ATOMIC_ACQUIRE);
+    struct link_map *map = nullptr;
+
+    if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) {
+        return nullptr;
+    }
+    return map->l_name;
+}
+
+/* Whether the opened library exports a symbol, bound by us or not. */
+static inline bool metrale_table_exports(const char *symbol)
+{
+    void *handle = __atomic_load_n(&metrale_table_handle, __ATOMIC_ACQUIRE);
+
+    return handle != nullptr && symbol != nullptr && dlsym(handle, symbol) != nullptr;
+}
+
+static inline int metrale_table_count(void)
+{
+    return metrale_table_size;
+}
+
+/* The name of a bound function, or null for an index that has none. */
+static inline const char *metrale_table_name(int index)
+{
+    return index >= 0 && index < metrale_table_size ? metrale_table_names[index] : nullptr;
+}
+
+/* Whether a bound function is in the opened library. */
+static inline bool metrale_table_bound(int index)
+{
+    return index >= 0 && index < metrale_table_size &&
+           __atomic_load_n(&metrale_table_slots[index], __ATOMIC_ACQUIRE) !=
+               metrale_table_empty[index];
+}
+
+/* Whether a bound function of that name is in the opened library. */
+static inline bool metrale_table_has(const char *name)
+{
+    for (int index = 0; index < metrale_table_size; index++) {
+        if (strcmp(metrale_table_names[index], name) == 0) {
+            return metrale_table_bound(index);
+        }
+    }
+    return false;
+}
+
+/*
+ * The glue turns a C++ exception into the Java exception whose index it passes along; here the index
+ * is changed for the one exception that means "unavailable", so that everything else keeps its type.
+ * The glue's list of class names has the wanted one because metrale_table_open's Java side declares
+ * that it throws it.
+ */
+static inline const char *metrale_exception_text(const std::exception &exception,
+                                                 const char *const *class_names, size_t count,
+                                                 int *index)
+{
+    if (dynamic_cast<const metrale_unavailable *>(&exception) != nullptr) {
+        for (size_t i = 0; i < count; i++) {
+            if (strcmp(class_names[i], "org/metrale/gpu/LibraryUnavailableException") == 0) {
+                *index = static_cast<int>(i);
+            }
+        }
+    }
+    return exception.what();
+}
+#define GENERIC_EXCEPTION_CLASS std::exception
+#define GENERIC_EXCEPTION_TOSTRING                                                                 \
+    what() == nullptr ? "" : metrale_exception_text(e, JavaCPP_classNames,                         \
+        sizeof(JavaCPP_classNames) / sizeof(JavaCPP_classNames[0]), &i)
+
+#endif
+/* Declared for the parser too, so that the recipe can say how they look in Java. */
+static inline const char *metrale_table_open(const char *path, int mode, const char *refused);
+#endif
