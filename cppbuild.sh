@@ -156,6 +156,7 @@ stage_tools() {
   mkdir -p "$out/bin"
   ln -sfn "$cmake" "$out/bin/cmake"
   ln -sfn "$ctest" "$out/bin/ctest"
+  ln -sfn "$ninja" "$out/bin/ninja"
   local platform target
   for platform in linux-x86_64 linux-arm64; do
     target=$(zig_target "$platform")

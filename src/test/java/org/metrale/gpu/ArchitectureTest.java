@@ -68,10 +68,13 @@ final class ArchitectureTest {
   /** Closed by themselves, each with a reason. */
   private static final Map<String, String> OTHER_CLOSEABLES =
       Map.of(
-          "org.metrale.gpu.nvtx.NvtxRange",
-          "must cost nothing without a tool, and a tool owns what is behind it",
-          "org.metrale.gpu.nvtx.NvtxSpan",
-          "must cost nothing without a tool, and a tool owns what is behind it");
+          ROOT + ".cuda.CudaCalls$Address", "one address for the length of a call",
+          ROOT + ".nccl.NcclCalls$Address", "one address for the length of a call",
+          ROOT + ".nvtx.NvtxRange", "must cost nothing without a tool, which owns what is behind it",
+          ROOT + ".nvtx.NvtxSpan", "must cost nothing without a tool, which owns what is behind it",
+          ROOT + ".rail.ChannelTransport", "closes a channel of the JDK",
+          ROOT + ".rail.SocketTransport", "closes a socket of the JDK",
+          ROOT + ".rail.StreamTransport", "closes streams of the JDK");
 
   @ArchTest
   static final ArchRule onlyCallsClassesCallGeneratedCode =
@@ -203,7 +206,7 @@ final class ArchitectureTest {
           .doNotHaveFullyQualifiedName(NativeResource.class.getName())
           .should()
           .haveModifier(JavaModifier.FINAL)
-          .andShould(havePrivateConstructorsOnly())
+          .andShould(haveNoVisibleConstructor())
           .allowEmptyShould(true);
 
   @ArchTest
@@ -345,12 +348,15 @@ final class ArchitectureTest {
                     .noneMatch(type -> type.isAssignableTo(Pointer.class)));
   }
 
-  private static ArchCondition<JavaClass> havePrivateConstructorsOnly() {
+  private static ArchCondition<JavaClass> haveNoVisibleConstructor() {
     return condition(
-        "have private constructors only",
+        "have no public or protected constructor",
         type ->
             type.getConstructors().stream()
-                .allMatch(one -> one.getModifiers().contains(JavaModifier.PRIVATE)));
+                .noneMatch(
+                    one ->
+                        one.getModifiers().contains(JavaModifier.PUBLIC)
+                            || one.getModifiers().contains(JavaModifier.PROTECTED)));
   }
 
   private static ArchCondition<JavaClass> useOnlyWhatIsAllowed() {

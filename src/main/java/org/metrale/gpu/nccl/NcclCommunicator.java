@@ -44,6 +44,7 @@ public final class NcclCommunicator extends NativeResource {
     super(needs(state.context, parent));
     this.state = state;
     this.parent = parent;
+    state.joined();
     if (parent != null) {
       parent.countChild(1);
     }

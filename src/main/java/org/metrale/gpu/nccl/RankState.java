@@ -66,6 +66,9 @@ final class RankState {
   private final Object pollLock = new Object();
   private final Map<Long, CompletableFuture<Void>> waiting = new TreeMap<>();
   private final long timeoutNanos;
+  private final boolean guardedCalls;
+  private long handle;
+  private boolean ready;
   private volatile int gate;
   private volatile long issued = -1;
   private volatile long completed = -1;
@@ -92,6 +95,7 @@ final class RankState {
     this.events = new OperationEvents(context);
     this.networkName = NcclCalls.text(config.networkName());
     this.name = NcclCalls.text(config.name());
+    this.guardedCalls = config.guardedCalls();
     this.timeoutNanos = Backoff.nanos(config.operationTimeout());
     this.fields = config.fields(NcclCalls.version(), networkName.address(), name.address());
   }
@@ -100,8 +104,21 @@ final class RankState {
     return fields.clone();
   }
 
+  /** NCCL's handle; while it is being made another thread may just be writing it. */
   long handle() {
-    return NcclCalls.read(cell);
+    long known = handle;
+    if (known == 0) {
+      known = NcclCalls.read(cell);
+      if (ready) {
+        handle = known;
+      }
+    }
+    return known;
+  }
+
+  /** From now on the handle does not change. */
+  void joined() {
+    ready = true;
   }
 
   String detail() {
@@ -145,13 +162,13 @@ final class RankState {
       }
       long sequence = issued + 1;
       long event = events.of(sequence);
-      int what = kind.code();
-      ring.write(sequence, what, type.code(), op, count, peer, stream.address());
+      long what = FlightRing.what(kind, type.code(), op);
+      ring.write(sequence, what, count, peer, stream.address());
       ring.keep(sequence, send, recv);
       int code =
-          config.guardedCalls()
-              ? guarded(kind, send, recv, count, type, op, peer, stream, event)
-              : call(kind, send, recv, count, type, op, peer, stream, event);
+          guardedCalls
+              ? guarded(what, send, recv, count, peer, stream, event)
+              : call(what, send, recv, count, peer, stream, event);
       if (code != NcclCalls.SUCCESS) {
         settle(kind.call(), code, sequence, stream);
       }
@@ -163,23 +180,19 @@ final class RankState {
   }
 
   private int call(
-      NcclOperationKind kind,
+      long what,
       CudaBuffer send,
       CudaBuffer recv,
       long count,
-      NcclDataType type,
-      int op,
       int peer,
       CudaStream stream,
       long event) {
     return NcclCalls.submit(
-        kind.code(),
+        what,
         handle(),
         send == null ? 0 : send.address(),
         recv == null ? 0 : recv.address(),
         count,
-        type.code(),
-        op,
         peer,
         stream.slot(),
         stream.generation(),
@@ -187,18 +200,16 @@ final class RankState {
   }
 
   private int guarded(
-      NcclOperationKind kind,
+      long what,
       CudaBuffer send,
       CudaBuffer recv,
       long count,
-      NcclDataType type,
-      int op,
       int peer,
       CudaStream stream,
       long event) {
     return onHelper(
-        kind.call(),
-        () -> call(kind, send, recv, count, type, op, peer, stream, event),
+        NcclOperationKind.of((int) what & 0xff).call(),
+        () -> call(what, send, recv, count, peer, stream, event),
         config.operationTimeout());
   }
 
@@ -206,7 +217,7 @@ final class RankState {
   long reserve(
       NcclOperationKind kind, long count, int type, int op, int peer, long stream, long ahead) {
     long sequence = issued + 1 + ahead;
-    ring.write(sequence, kind.code(), type, op, count, peer, stream);
+    ring.write(sequence, FlightRing.what(kind, type, op), count, peer, stream);
     return sequence;
   }
 
