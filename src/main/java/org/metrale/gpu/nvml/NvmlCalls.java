@@ -79,7 +79,7 @@ final class NvmlCalls {
 
   static NvmlAnswer metrale_nvml_query_one(long device, NvmlQuery query, int argument) {
     NvmlScratch scratch = NvmlScratch.ofThread();
-    nvml.metrale_nvml_query_one(device, query.ordinal(), argument, scratch.address());
+    nvml.metrale_nvml_query_one(device, query.number(), argument, scratch.address());
     return new NvmlAnswer(scratch.bytes());
   }
 
@@ -91,7 +91,7 @@ final class NvmlCalls {
   static NvmlReading<String> metrale_nvml_text(long device, NvmlTextQuery query, int argument) {
     NvmlScratch scratch = NvmlScratch.ofThread();
     int code =
-        nvml.metrale_nvml_text(device, query.ordinal(), argument, scratch.address(), TEXT_BYTES);
+        nvml.metrale_nvml_text(device, query.number(), argument, scratch.address(), TEXT_BYTES);
     return NvmlReading.of(new NvmlResult(code), () -> text(scratch.bytes()));
   }
 
