@@ -2,6 +2,7 @@ package org.metrale.tools;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.metrale.emulator.Emulator;
 import picocli.CommandLine.Option;
 
@@ -20,11 +21,24 @@ final class EmulatorOptions {
               + " from its jar; implies --emulated.")
   private Path folder;
 
+  @Option(
+      names = "--emulator-set",
+      paramLabel = "KEY=VALUE",
+      description =
+          "A line of the software GPU host's configuration, for example gpu.kind=gb10; may be given"
+              + " several times; implies --emulated.")
+  private List<String> settings = List.of();
+
   /** For the parser of arguments. */
   EmulatorOptions() {}
 
   boolean isWanted() {
-    return emulated || folder != null;
+    return emulated || folder != null || !settings.isEmpty();
+  }
+
+  /** Starts the default machine if the user asked for one; the answer does nothing otherwise. */
+  AutoCloseable startIfWanted() throws ToolException {
+    return isWanted() ? start(Emulator.machine()) : () -> {};
   }
 
   /** Starts the machine for this process; never called unless the user or an absent GPU asks for it. */
@@ -32,6 +46,13 @@ final class EmulatorOptions {
     if (folder != null && !Files.isRegularFile(folder.resolve("libcuda.so.1"))) {
       throw new ToolException(
           "--emulator-folder " + folder + " has no libcuda.so.1: expected a folder that a build left");
+    }
+    for (String setting : settings) {
+      int equals = setting.indexOf('=');
+      if (equals <= 0) {
+        throw new ToolException("--emulator-set " + setting + ": expected KEY=VALUE");
+      }
+      machine.set(setting.substring(0, equals).strip(), setting.substring(equals + 1).strip());
     }
     try {
       return folder == null ? machine.start() : machine.start(folder);

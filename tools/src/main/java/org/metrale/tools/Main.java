@@ -20,6 +20,7 @@ import picocli.CommandLine.Spec;
     description = "GPU and RDMA for the JVM: demonstration, telemetry, storage.",
     subcommands = {
       DemoCommand.class,
+      TopCommand.class,
       DemoProbeCommand.class,
       DemoRankCommand.class
     })

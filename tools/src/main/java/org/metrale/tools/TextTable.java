@@ -56,7 +56,7 @@ final class TextTable {
     boolean any = false;
     for (List<String> row : rows.subList(1, rows.size())) {
       String cell = row.get(column);
-      if (cell.isEmpty() || cell.equals("-")) {
+      if (cell.isEmpty() || cell.equals("-") || TopReadings.isRefusal(cell)) {
         continue;
       }
       if (!Character.isDigit(cell.charAt(0))) {
