@@ -183,7 +183,7 @@ final class DemoCommand implements Callable<Integer> {
           Quantities.bytes(one.bytes()),
           Integer.toString(ranks),
           Quantities.nanos(one.medianNanos()),
-          Quantities.gigabytesPerSecond(one.bytesPerSecond()),
+          Quantities.bandwidth(one.bytesPerSecond()),
           one.isRight() ? "right" : "WRONG: " + one.problem());
     }
     table.lines().forEach(out::println);

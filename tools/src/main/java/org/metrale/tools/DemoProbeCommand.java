@@ -38,7 +38,7 @@ final class DemoProbeCommand implements Runnable {
       int devices = CudaDriver.deviceCount();
       return devices + " " + NativeLibrary.CUDA.isEmulated();
     } catch (GpuException e) {
-      return "0 false " + e.getMessage().lines().findFirst().orElse("");
+      return "0 false " + Messages.brief(e);
     }
   }
 }

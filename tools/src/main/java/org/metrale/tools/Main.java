@@ -21,6 +21,7 @@ import picocli.CommandLine.Spec;
     subcommands = {
       DemoCommand.class,
       TopCommand.class,
+      GdsCommand.class,
       DemoProbeCommand.class,
       DemoRankCommand.class
     })

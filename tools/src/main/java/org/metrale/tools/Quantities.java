@@ -48,8 +48,10 @@ final class Quantities {
         : String.format(Locale.ROOT, "%.2f s", nanos / 1e9);
   }
 
-  /** Decimal gigabytes a second, as bandwidths are given. */
-  static String gigabytesPerSecond(double bytesPerSecond) {
-    return String.format(Locale.ROOT, "%.2f GB/s", bytesPerSecond / 1e9);
+  /** Decimal units, as bandwidths are given. */
+  static String bandwidth(double bytesPerSecond) {
+    return bytesPerSecond >= 1e9
+        ? String.format(Locale.ROOT, "%.2f GB/s", bytesPerSecond / 1e9)
+        : String.format(Locale.ROOT, "%.1f MB/s", bytesPerSecond / 1e6);
   }
 }

@@ -1,5 +1,6 @@
 package org.metrale.tools;
 
+import java.awt.Color;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -53,6 +54,7 @@ final class TopChart {
             .build();
     chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideE);
     chart.getStyler().setYAxisMin(0.0);
+    chart.getStyler().setChartBackgroundColor(Color.WHITE);
     long start = lines.get(0).time().toEpochMilli();
     Map<String, List<List<Double>>> series = new TreeMap<>();
     for (TopCsv.Line line : lines) {
