@@ -13,11 +13,12 @@ import java.util.Objects;
 import java.util.stream.Stream;
 
 /**
- * A running software GPU host: its libraries unpacked into a folder of their own, with the description of
- * the machine beside them.
+ * A running software GPU host: its libraries unpacked into a folder of their own, with the
+ * description of the machine beside them.
  *
- * <p>Start it before anything of CUDA, NCCL, NVML, cuFile or verbs is touched: a library that is open is not
- * exchanged. Everything that comes from it is marked EMULATED by the library's version and by the doctor.
+ * <p>Start it before anything of CUDA, NCCL, NVML, cuFile or verbs is touched: a library that is
+ * open is not exchanged. Everything that comes from it is marked EMULATED by the library's version
+ * and by the doctor.
  */
 public final class Emulator implements AutoCloseable {
   /** The property that names the folder libraries are taken from. */
@@ -28,11 +29,7 @@ public final class Emulator implements AutoCloseable {
 
   private static final List<String> LIBRARIES =
       List.of(
-          "libcuda.so.1",
-          "libnccl.so.2",
-          "libnvidia-ml.so.1",
-          "libcufile.so.0",
-          "libibverbs.so.1");
+          "libcuda.so.1", "libnccl.so.2", "libnvidia-ml.so.1", "libcufile.so.0", "libibverbs.so.1");
 
   private final Path folder;
 
@@ -68,8 +65,8 @@ public final class Emulator implements AutoCloseable {
   }
 
   /**
-   * Removes the unpacked files and stops naming the folder. Libraries that are open already stay open. A
-   * second close does nothing.
+   * Removes the unpacked files and stops naming the folder. Libraries that are open already stay
+   * open. A second close does nothing.
    *
    * @throws UncheckedIOException if a file cannot be removed
    */
@@ -121,7 +118,8 @@ public final class Emulator implements AutoCloseable {
     public Machine set(String key, String value) {
       Objects.requireNonNull(key, "key");
       Objects.requireNonNull(value, "value");
-      if (key.isBlank() || (key + value).chars().anyMatch(c -> c == '\n' || c == '\r' || c == '#')) {
+      if (key.isBlank()
+          || (key + value).chars().anyMatch(c -> c == '\n' || c == '\r' || c == '#')) {
         throw new IllegalArgumentException("cannot stand in a line: " + key + " = " + value);
       }
       lines.add(key + " = " + value);
@@ -155,7 +153,9 @@ public final class Emulator implements AutoCloseable {
             InputStream in = Emulator.class.getResourceAsStream(resource);
             if (in == null) {
               throw new IllegalStateException(
-                  resource + " is not on the class path: add the jar with the classifier " + platform
+                  resource
+                      + " is not on the class path: add the jar with the classifier "
+                      + platform
                       + "-cuda");
             }
             return in;
@@ -163,12 +163,14 @@ public final class Emulator implements AutoCloseable {
     }
 
     /**
-     * Copies the libraries of a folder, as a build leaves them, and makes this process use the copies.
+     * Copies the libraries of a folder, as a build leaves them, and makes this process use the
+     * copies.
      *
      * @param libraries the folder; only read
      * @return the running host; close it to remove its files
      * @throws IllegalStateException if another library path is set already
-     * @throws UncheckedIOException if a library is not in the folder, or the files cannot be written
+     * @throws UncheckedIOException if a library is not in the folder, or the files cannot be
+     *     written
      */
     public Emulator start(Path libraries) {
       return start(library -> Files.newInputStream(libraries.resolve(library)));

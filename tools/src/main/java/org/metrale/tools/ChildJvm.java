@@ -18,9 +18,7 @@ final class ChildJvm {
     if (Runtime.version().feature() >= NATIVE_ACCESS_MUST_BE_SAID) {
       command.add("--enable-native-access=ALL-UNNAMED");
     }
-    System.getProperties()
-        .stringPropertyNames()
-        .stream()
+    System.getProperties().stringPropertyNames().stream()
         .filter(name -> name.startsWith("org.metrale.") || name.startsWith("org.bytedeco."))
         .sorted()
         .forEach(name -> command.add("-D" + name + "=" + System.getProperty(name)));

@@ -15,6 +15,7 @@ import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
+import org.metrale.gpu.GpuException;
 import org.metrale.gpu.cuda.CudaLibrary;
 import org.metrale.gpu.nccl.NcclLibrary;
 import org.metrale.gpu.nccl.NcclTcpBootstrap;
@@ -31,10 +32,10 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     sortOptions = false,
     description = {
-      "Runs collectives on four ranks in two processes, checks every number, then kills one rank and"
-          + " shows who is missing and that the others come back in time.",
-      "Runs on GPUs if there are any (two ranks on two or three), else on the software GPU host, and"
-          + " says which."
+      "Runs collectives on four ranks in two processes, checks every number, then kills one rank"
+          + " and shows who is missing and that the others come back in time.",
+      "Runs on GPUs if there are any (two ranks on two or three), else on the software GPU host,"
+          + " and says which."
     },
     footer = "Exit code 0 if everything was right, 1 if not, 2 for wrong arguments.")
 final class DemoCommand implements Callable<Integer> {
@@ -53,7 +54,7 @@ final class DemoCommand implements Callable<Integer> {
   DemoCommand() {}
 
   @Override
-  public Integer call() throws ToolException, InterruptedException, IOException {
+  public Integer call() throws ToolException, InterruptedException {
     String problem = plan.problem();
     if (problem != null) {
       throw new ParameterException(spec.commandLine(), problem);
@@ -65,9 +66,12 @@ final class DemoCommand implements Callable<Integer> {
           "%smetrale demo: %d ranks in two processes on %s%n",
           host.mark(), host.ranks(), host.description());
       out.flush();
-      boolean right;
+      boolean right = false;
       try (DemoPeer peer = DemoPeer.start(plan, host.ranks() - 1, host.ranks())) {
         right = run(host, peer, out);
+      } catch (GpuException | ToolException | IOException e) {
+        spec.commandLine().getErr().println("demo: " + e.getMessage());
+        spec.commandLine().getErr().flush();
       }
       out.printf(
           "%s%s after %s%n",
@@ -117,9 +121,7 @@ final class DemoCommand implements Callable<Integer> {
       port = free.getLocalPort();
     }
     peer.meetAt(port, shared, DemoRanks.JOIN_TIMEOUT);
-    return NcclTcpBootstrap.onLoopback(port, DemoRanks.JOIN_TIMEOUT)
-        .withSecret(shared)
-        .agree(2, 0);
+    return NcclTcpBootstrap.onLoopback(port, DemoRanks.JOIN_TIMEOUT).withSecret(shared).agree(2, 0);
   }
 
   private List<DemoResult> exercise(DemoRanks ranks) throws ToolException, InterruptedException {

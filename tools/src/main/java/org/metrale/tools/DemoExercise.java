@@ -11,7 +11,12 @@ enum DemoExercise {
     @Override
     void issue(NcclGroup group, DemoRank rank, long bytes) {
       group.allReduce(
-          rank.communicator(), rank.send(bytes), rank.recv(bytes), bytes / FLOAT, TYPE, SUM,
+          rank.communicator(),
+          rank.send(bytes),
+          rank.recv(bytes),
+          bytes / FLOAT,
+          TYPE,
+          SUM,
           rank.stream());
     }
 
@@ -25,7 +30,11 @@ enum DemoExercise {
     void issue(NcclGroup group, DemoRank rank, long bytes) {
       long part = bytes / rank.communicator().ranks();
       group.allGather(
-          rank.communicator(), rank.send(part), rank.recv(bytes), part / FLOAT, TYPE,
+          rank.communicator(),
+          rank.send(part),
+          rank.recv(bytes),
+          part / FLOAT,
+          TYPE,
           rank.stream());
     }
 
@@ -40,7 +49,12 @@ enum DemoExercise {
     void issue(NcclGroup group, DemoRank rank, long bytes) {
       long part = bytes / rank.communicator().ranks();
       group.reduceScatter(
-          rank.communicator(), rank.send(bytes), rank.recv(part), part / FLOAT, TYPE, SUM,
+          rank.communicator(),
+          rank.send(bytes),
+          rank.recv(part),
+          part / FLOAT,
+          TYPE,
+          SUM,
           rank.stream());
     }
 
@@ -58,7 +72,12 @@ enum DemoExercise {
     @Override
     void issue(NcclGroup group, DemoRank rank, long bytes) {
       group.broadcast(
-          rank.communicator(), rank.send(bytes), rank.recv(bytes), bytes / FLOAT, TYPE, ROOT,
+          rank.communicator(),
+          rank.send(bytes),
+          rank.recv(bytes),
+          bytes / FLOAT,
+          TYPE,
+          ROOT,
           rank.stream());
     }
 
@@ -74,11 +93,9 @@ enum DemoExercise {
       int me = rank.communicator().rank();
       CudaBuffer send = rank.send(bytes);
       CudaBuffer recv = rank.recv(bytes);
-      group.send(
-          rank.communicator(), send, bytes / FLOAT, TYPE, (me + 1) % ranks, rank.stream());
+      group.send(rank.communicator(), send, bytes / FLOAT, TYPE, (me + 1) % ranks, rank.stream());
       group.receive(
-          rank.communicator(), recv, bytes / FLOAT, TYPE, (me + ranks - 1) % ranks,
-          rank.stream());
+          rank.communicator(), recv, bytes / FLOAT, TYPE, (me + ranks - 1) % ranks, rank.stream());
     }
 
     @Override

@@ -91,8 +91,7 @@ final class DemoPeer implements AutoCloseable {
     }
   }
 
-  private synchronized void await(
-      Duration timeout, BooleanSupplier done, String otherwise)
+  private synchronized void await(Duration timeout, BooleanSupplier done, String otherwise)
       throws ToolException, InterruptedException {
     long end = System.nanoTime() + timeout.toNanos();
     while (!done.getAsBoolean()) {

@@ -12,8 +12,8 @@ import picocli.CommandLine.Spec;
 /**
  * Says how many GPUs a process like this one would find.
  *
- * <p>In a process of its own because a library that is open is not exchanged: the one that asks can still
- * start the software GPU host afterwards.
+ * <p>In a process of its own because a library that is open is not exchanged: the one that asks can
+ * still start the software GPU host afterwards.
  */
 @Command(name = "demo-probe", hidden = true, description = "Used by demo.")
 final class DemoProbeCommand implements Runnable {

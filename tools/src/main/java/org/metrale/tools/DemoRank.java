@@ -53,7 +53,13 @@ record DemoRank(
       float wanted = exercise.expected(communicator.rank(), ranks, i, elements);
       if (numbers.get(i) != wanted) {
         return Optional.of(
-            "rank " + communicator.rank() + " has " + numbers.get(i) + " at " + i + ", not "
+            "rank "
+                + communicator.rank()
+                + " has "
+                + numbers.get(i)
+                + " at "
+                + i
+                + ", not "
                 + wanted);
       }
     }

@@ -19,9 +19,9 @@ import picocli.CommandLine.Spec;
 /**
  * The demo's second process, with the last rank.
  *
- * <p>Reads a port and a secret from standard input, runs the plan, and then one operation after the other
- * until it is killed or standard input ends. Writes a line an event to standard output; {@link DemoPeer}
- * reads them.
+ * <p>Reads a port and a secret from standard input, runs the plan, and then one operation after the
+ * other until it is killed or standard input ends. Writes a line an event to standard output;
+ * {@link DemoPeer} reads them.
  */
 @Command(name = "demo-rank", hidden = true, description = "Used by demo.")
 final class DemoRankCommand implements Callable<Integer> {
@@ -75,9 +75,7 @@ final class DemoRankCommand implements Callable<Integer> {
         operation.await(plan.deadline().multipliedBy(2));
       }
       String record = mine.all().get(0).communicator().flightRecord().toString();
-      say(
-          "record "
-              + Base64.getEncoder().encodeToString(record.getBytes(StandardCharsets.UTF_8)));
+      say("record " + Base64.getEncoder().encodeToString(record.getBytes(StandardCharsets.UTF_8)));
       Thread.sleep(PAUSE_MILLIS);
     }
   }

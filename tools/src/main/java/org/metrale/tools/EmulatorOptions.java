@@ -8,17 +8,15 @@ import picocli.CommandLine.Option;
 
 /** What commands let the user say about the software GPU host. */
 final class EmulatorOptions {
-  @Option(
-      names = "--emulated",
-      description = "Use the software GPU host even if there are GPUs.")
+  @Option(names = "--emulated", description = "Use the software GPU host even if there are GPUs.")
   private boolean emulated;
 
   @Option(
       names = "--emulator-folder",
       paramLabel = "FOLDER",
       description =
-          "Take the software GPU host's libraries from this folder, as a build leaves them, instead of"
-              + " from its jar; implies --emulated.")
+          "Take the software GPU host's libraries from this folder, as a build leaves them, instead"
+              + " of from its jar; implies --emulated.")
   private Path folder;
 
   @Option(
@@ -41,11 +39,15 @@ final class EmulatorOptions {
     return isWanted() ? start(Emulator.machine()) : () -> {};
   }
 
-  /** Starts the machine for this process; never called unless the user or an absent GPU asks for it. */
+  /**
+   * Starts the machine for this process; never called unless the user or an absent GPU asks for it.
+   */
   Emulator start(Emulator.Machine machine) throws ToolException {
     if (folder != null && !Files.isRegularFile(folder.resolve("libcuda.so.1"))) {
       throw new ToolException(
-          "--emulator-folder " + folder + " has no libcuda.so.1: expected a folder that a build left");
+          "--emulator-folder "
+              + folder
+              + " has no libcuda.so.1: expected a folder that a build left");
     }
     for (String setting : settings) {
       int equals = setting.indexOf('=');

@@ -26,8 +26,7 @@ record GdsAdvice(Optional<String> way, String reason) {
     // What came out of the page cache says nothing about the storage.
     List<GdsResult> cold = measured.stream().filter(GdsResult::cold).toList();
     List<GdsResult> fair = cold.isEmpty() ? measured : cold;
-    Optional<GdsResult> cuFile =
-        fair.stream().filter(one -> one.way().equals(CUFILE)).findFirst();
+    Optional<GdsResult> cuFile = fair.stream().filter(one -> one.way().equals(CUFILE)).findFirst();
     Optional<GdsResult> other =
         fair.stream()
             .filter(one -> !one.way().equals(CUFILE))

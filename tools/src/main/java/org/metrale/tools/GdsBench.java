@@ -12,7 +12,9 @@ import java.util.Set;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.cufile.CuFileDriver;
 
-/** Reads a file in every pattern by every way. A way that fails is reported, not counted as slow. */
+/**
+ * Reads a file in every pattern by every way. A way that fails is reported, not counted as slow.
+ */
 final class GdsBench {
   private static final Set<String> IN_MEMORY = Set.of("tmpfs", "ramfs");
 

@@ -6,7 +6,10 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 
-/** Reads as any Java program does, through the page cache, then copies to the target and waits for it. */
+/**
+ * Reads as any Java program does, through the page cache, then copies to the target and waits for
+ * it.
+ */
 final class GdsBufferedWay implements GdsWay {
   private final FileChannel channel;
   private final GdsTarget target;

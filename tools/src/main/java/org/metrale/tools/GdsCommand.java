@@ -33,10 +33,10 @@ import picocli.CommandLine.Spec;
     sortOptions = false,
     description = {
       "Reads a file sequentially and at random, by cuFile, by the file system's calls past the page"
-          + " cache (O_DIRECT), and through it; into a GPU's memory, or the host's where there is no"
-          + " GPU. Says why GPUDirect Storage is off, and which way to use.",
-      "Every way's first and last block are compared with what a plain program reads; the page cache is"
-          + " dropped before each measurement where that can be done."
+          + " cache (O_DIRECT), and through it; into a GPU's memory, or the host's where there is"
+          + " no GPU. Says why GPUDirect Storage is off, and which way to use.",
+      "Every way's first and last block are compared with what a plain program reads; the page"
+          + " cache is dropped before each measurement where that can be done."
     },
     footer = "Exit code 0, 1 if nothing could be measured, 2 for wrong arguments.")
 final class GdsCommand implements Callable<Integer> {
@@ -110,8 +110,7 @@ final class GdsCommand implements Callable<Integer> {
       create();
     }
     AutoCloseable emulator = emulatorOptions.startIfWanted();
-    try (GdsTarget target =
-            GdsTarget.open(cudaOrdinal, Math.max(blockBytes, randomBlockBytes));
+    try (GdsTarget target = GdsTarget.open(cudaOrdinal, Math.max(blockBytes, randomBlockBytes));
         CuFileDriver driver = CuFileDriver.open()) {
       return run(target, driver);
     } finally {
@@ -179,8 +178,7 @@ final class GdsCommand implements Callable<Integer> {
     }
   }
 
-  private int run(GdsTarget target, CuFileDriver driver)
-      throws IOException, InterruptedException {
+  private int run(GdsTarget target, CuFileDriver driver) throws IOException, InterruptedException {
     long bytes = Files.size(file);
     List<GdsPattern> patterns =
         List.of(

@@ -31,10 +31,7 @@ final class GdsHandleWay implements GdsWay {
       throws ToolException {
     if (!driver.isCuFileOpen()) {
       throw new ToolException(
-          driver
-              .unavailabilityCause()
-              .map(Messages::brief)
-              .orElse("cuFile is not open"));
+          driver.unavailabilityCause().map(Messages::brief).orElse("cuFile is not open"));
     }
     if (!target.isDevice()) {
       throw new ToolException("no GPU: " + target.noGpu());
@@ -42,8 +39,7 @@ final class GdsHandleWay implements GdsWay {
     GdsHandleWay way =
         open(GdsAdvice.CUFILE, driver, file, target, CuFilePolicy.ALLOW_COMPAT, true);
     if (way.handle.route() == CuFileRoute.POSIX) {
-      String cause =
-          way.handle.fallbackCause().map(Messages::brief).orElse("no reason given");
+      String cause = way.handle.fallbackCause().map(Messages::brief).orElse("no reason given");
       way.close();
       throw new ToolException("cuFile refuses this file: " + cause);
     }
@@ -53,8 +49,7 @@ final class GdsHandleWay implements GdsWay {
   /** By the file system's calls with O_DIRECT. */
   static GdsHandleWay direct(CuFileDriver driver, Path file, GdsTarget target)
       throws ToolException {
-    GdsHandleWay way =
-        open("POSIX direct", driver, file, target, CuFilePolicy.FORCE_POSIX, false);
+    GdsHandleWay way = open("POSIX direct", driver, file, target, CuFilePolicy.FORCE_POSIX, false);
     if (way.handle.directAlignmentBytes() == 0) {
       String fileSystem = way.handle.fileSystem();
       way.close();

@@ -13,7 +13,9 @@ record GdsPattern(String title, long blockBytes, long[] offsets) {
   /** The golden ratio's inverse: steps of this part of the file come close to no earlier block. */
   private static final double STEP = 0.6180339887498949;
 
-  /** One block after the other from the beginning; as much as there is, at most {@code mostBytes}. */
+  /**
+   * One block after the other from the beginning; as much as there is, at most {@code mostBytes}.
+   */
   static GdsPattern sequential(long fileBytes, long blockBytes, long mostBytes) {
     long bytes = Math.min(fileBytes, mostBytes);
     long[] offsets = new long[Math.toIntExact((bytes + blockBytes - 1) / blockBytes)];
@@ -24,8 +26,8 @@ record GdsPattern(String title, long blockBytes, long[] offsets) {
   }
 
   /**
-   * Blocks all over the file, none twice, so that none comes out of the page cache; no reads if the file
-   * is shorter than one block.
+   * Blocks all over the file, none twice, so that none comes out of the page cache; no reads if the
+   * file is shorter than one block.
    */
   static GdsPattern random(long fileBytes, long blockBytes, int reads) {
     long blocks = fileBytes / blockBytes;

@@ -4,7 +4,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * How fast one way was in one pattern, or why there is no number. A number that is missing is never 0.
+ * How fast one way was in one pattern, or why there is no number. A number that is missing is never
+ * 0.
  *
  * @param way for example {@code cuFile}
  * @param route what the bytes really took

@@ -12,8 +12,8 @@ import org.metrale.gpu.cuda.HostMemory;
 import org.metrale.gpu.cufile.CuFileMemory;
 
 /**
- * Where all ways read to, so that they do the same job: memory of a GPU, or of the host where there is
- * none. Open it before cuFile's driver and close it after.
+ * Where all ways read to, so that they do the same job: memory of a GPU, or of the host where there
+ * is none. Open it before cuFile's driver and close it after.
  */
 final class GdsTarget implements AutoCloseable {
   private static final Duration COPY_TIMEOUT = Duration.ofSeconds(30);

@@ -14,8 +14,8 @@ final class PageCache {
   private PageCache() {}
 
   /**
-   * Asks the kernel to forget a file's pages, which any reader may. Java has no call for it; {@code dd} of
-   * the GNU core utilities has.
+   * Asks the kernel to forget a file's pages, which any reader may. Java has no call for it; {@code
+   * dd} of the GNU core utilities has.
    *
    * @return whether it was done
    */

@@ -27,8 +27,8 @@ import picocli.CommandLine.Spec;
     sortOptions = false,
     description = {
       "Shows what the GPUs do: how busy, memory, power, clocks, temperature, NVLink, processes.",
-      "What a GPU does not tell is 'absent', what this user may not read 'denied', what could not be"
-          + " read 'failed' with NVML's code; none of them is ever 0."
+      "What a GPU does not tell is 'absent', what this user may not read 'denied', what could not"
+          + " be read 'failed' with NVML's code; none of them is ever 0."
     },
     footer = "Exit code 0, 1 if NVML cannot be used, 2 for wrong arguments.")
 final class TopCommand implements Callable<Integer> {
@@ -63,7 +63,10 @@ final class TopCommand implements Callable<Integer> {
   @Option(names = "--count", paramLabel = "N", description = "End after N samples.")
   private Integer count;
 
-  @Option(names = "--record", paramLabel = "FILE", description = "Also append samples to FILE, as CSV.")
+  @Option(
+      names = "--record",
+      paramLabel = "FILE",
+      description = "Also append samples to FILE, as CSV.")
   private Path record;
 
   @Option(
@@ -72,7 +75,10 @@ final class TopCommand implements Callable<Integer> {
       description = "Draw the run when it ends (also by Ctrl-C), or the recorded one of --from.")
   private Path plot;
 
-  @Option(names = "--from", paramLabel = "FILE", description = "With --plot: a recorded run; no sampling.")
+  @Option(
+      names = "--from",
+      paramLabel = "FILE",
+      description = "With --plot: a recorded run; no sampling.")
   private Path from;
 
   @Mixin private EmulatorOptions emulatorOptions;
@@ -110,7 +116,8 @@ final class TopCommand implements Callable<Integer> {
 
   private void check() {
     if (!(intervalSeconds >= SHORTEST_SECONDS)) {
-      throw wrong("--interval " + intervalSeconds + ": expected at least " + SHORTEST_SECONDS + " seconds");
+      throw wrong(
+          "--interval " + intervalSeconds + ": expected at least " + SHORTEST_SECONDS + " seconds");
     }
     if (count != null && count < 1) {
       throw wrong("--count " + count + ": expected at least 1");
@@ -176,7 +183,10 @@ final class TopCommand implements Callable<Integer> {
       lines.addAll(TopCsv.lines(sample));
       try {
         Files.write(
-            record, lines, StandardCharsets.UTF_8, StandardOpenOption.CREATE,
+            record,
+            lines,
+            StandardCharsets.UTF_8,
+            StandardOpenOption.CREATE,
             StandardOpenOption.APPEND);
       } catch (IOException e) {
         throw new ToolException("--record " + record + " cannot be written: " + e.getMessage(), e);

@@ -60,8 +60,7 @@ record TopDevice(
     return out;
   }
 
-  private static TopDevice read(
-      Nvml session, NvmlDevice device, String label, String migProblem) {
+  private static TopDevice read(Nvml session, NvmlDevice device, String label, String migProblem) {
     Map<TopField, NvmlReading<Long>> numbers = new EnumMap<>(TopField.class);
     for (TopField field : TopField.values()) {
       numbers.put(field, field.read(device));

@@ -16,11 +16,7 @@ import org.metrale.gpu.nvml.NvmlException;
  * @param problems GPUs that could not be had at all, in words
  */
 record TopSample(
-    Instant time,
-    boolean emulated,
-    String driver,
-    List<TopDevice> devices,
-    List<String> problems) {
+    Instant time, boolean emulated, String driver, List<TopDevice> devices, List<String> problems) {
   static TopSample read(Nvml session) {
     List<TopDevice> devices = new ArrayList<>();
     List<String> problems = new ArrayList<>();

@@ -42,8 +42,19 @@ final class TopTable {
   private static List<String> devices(TopSample sample) {
     TextTable table =
         new TextTable(
-            "GPU", "name", "busy", "mem busy", "memory", "power", "SM clock", "mem clock", "temp",
-            "fan", "state", "PCIe", "NVLink");
+            "GPU",
+            "name",
+            "busy",
+            "mem busy",
+            "memory",
+            "power",
+            "SM clock",
+            "mem clock",
+            "temp",
+            "fan",
+            "state",
+            "PCIe",
+            "NVLink");
     for (TopDevice d : sample.devices()) {
       table.row(
           d.label(),
@@ -74,7 +85,11 @@ final class TopTable {
         if (kind.getValue() instanceof NvmlReading.Denied<?>
             || kind.getValue() instanceof NvmlReading.Failed<?>) {
           refused.add(
-              "GPU " + device.label() + ": " + name + " processes "
+              "GPU "
+                  + device.label()
+                  + ": "
+                  + name
+                  + " processes "
                   + TopReadings.refusal(kind.getValue()));
         }
         for (TopDevice.TopProcess one : kind.getValue().orElse(List.of())) {
@@ -102,10 +117,11 @@ final class TopTable {
         .map(
             memory ->
                 memory.source() == NvmlMemorySource.OPERATING_SYSTEM
-                    ? "unified memory: NVML does not tell, the numbers are the operating system's for"
-                        + " the whole host"
+                    ? "unified memory: NVML does not tell, the numbers are the operating system's"
+                          + " for the whole host"
                     : "unified memory: CPU and GPU share one address space; the numbers are "
-                        + memory.source() + "'s")
+                        + memory.source()
+                        + "'s")
         .orElse("unified memory");
   }
 

@@ -1,11 +1,12 @@
 /**
  * The command line: {@code demo}, {@code top} and {@code gds}.
  *
- * <p><b>Purpose:</b> shows on a terminal what the library can do, on GPUs or on the software GPU host.
+ * <p><b>Purpose:</b> shows on a terminal what the library can do, on GPUs or on the software GPU
+ * host.
  *
- * <p><b>Layers:</b> uses the checked packages of {@code org.metrale.gpu}, the emulator's starter, and
- * libraries for arguments, progress bars and charts. Nothing depends on it. Unlike the library it
- * prints and ends the process.
+ * <p><b>Layers:</b> uses the checked packages of {@code org.metrale.gpu}, the emulator's starter,
+ * and libraries for arguments, progress bars and charts. Nothing depends on it. Unlike the library
+ * it prints and ends the process.
  *
  * <p><b>Threading:</b> one command a process.
  *

@@ -1,0 +1,75 @@
+package org.metrale.tools;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+
+@Tag("emulator")
+class DemoTest {
+  @Test
+  void checksEveryOperationAndSaysWhoWasKilled() throws Exception {
+    ToolProcess demo =
+        ToolProcess.emulated("demo", "--bytes=4K,256K", "--iterations=3", "--deadline=20");
+    assertEquals(0, demo.exitCode(), demo.out() + demo.err());
+    List<String> lines = demo.out().strip().lines().toList();
+    assertTrue(lines.get(0).startsWith("EMULATED: "), demo.out());
+    assertTrue(
+        lines.get(lines.size() - 1).startsWith("EMULATED: everything was right"), demo.out());
+    for (DemoExercise exercise : DemoExercise.values()) {
+      Pattern row = Pattern.compile(Pattern.quote(exercise.title()) + " .* 4 .* right");
+      assertEquals(2, lines.stream().filter(line -> row.matcher(line).find()).count(), demo.out());
+    }
+    assertTrue(demo.out().contains("missing: rank 3 never issued operation"), demo.out());
+    assertTrue(demo.out().contains("exit code 137"), demo.out());
+    for (int rank = 0; rank < 3; rank++) {
+      Pattern back = Pattern.compile("rank " + rank + " came back .* within its deadline");
+      assertTrue(back.matcher(demo.out()).find(), demo.out());
+    }
+    assertTrue(demo.err().contains("operations"), "no progress: " + demo.err());
+  }
+
+  @Test
+  void endsWithOneWhenAResultIsWrong() throws Exception {
+    ToolProcess demo =
+        ToolProcess.emulated(
+            "demo",
+            "--bytes=4K",
+            "--iterations=1",
+            "--deadline=20",
+            "--emulator-set=fault=nccl.ncclBroadcast skip");
+    assertEquals(1, demo.exitCode(), demo.out() + demo.err());
+    assertTrue(demo.out().contains("WRONG"), demo.out());
+  }
+
+  @Test
+  void endsWithOneWhenARankDoesNotTakePart() throws Exception {
+    ToolProcess demo =
+        ToolProcess.emulated(
+            "demo",
+            "--bytes=4K",
+            "--iterations=1",
+            "--deadline=3",
+            "--emulator-set=fault=nccl.ncclBroadcast rank=2 skip");
+    assertEquals(1, demo.exitCode(), demo.out() + demo.err());
+    assertTrue(demo.err().contains("demo: ncclBroadcast: "), demo.err());
+    String last = demo.out().strip().lines().reduce((a, b) -> b).orElseThrow();
+    assertTrue(last.startsWith("EMULATED: NOT EVERYTHING WAS RIGHT"), demo.out());
+  }
+
+  @Test
+  void noticesASilentLossByItsDeadline() throws Exception {
+    ToolProcess demo =
+        ToolProcess.emulated(
+            "demo",
+            "--bytes=4K",
+            "--iterations=2",
+            "--deadline=3",
+            "--emulator-set=nccl.peer_death=silent");
+    assertEquals(0, demo.exitCode(), demo.out() + demo.err());
+    assertTrue(demo.out().contains("missing: rank 3"), demo.out());
+  }
+}

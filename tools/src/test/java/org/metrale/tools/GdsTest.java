@@ -1,0 +1,100 @@
+package org.metrale.tools;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class GdsTest {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  @TempDir private Path folder;
+
+  private Path file(int bytes) throws Exception {
+    byte[] content = new byte[bytes];
+    for (int i = 0; i < bytes; i++) {
+      content[i] = (byte) (i * 31 + i / 251);
+    }
+    return Files.write(folder.resolve("data"), content);
+  }
+
+  private static JsonNode result(JsonNode report, String way, String pattern) {
+    for (JsonNode one : report.get("results")) {
+      if (one.get("way").asText().equals(way) && one.get("pattern").asText().equals(pattern)) {
+        return one;
+      }
+    }
+    throw new AssertionError("no " + way + " " + pattern + " in " + report);
+  }
+
+  @Test
+  @Tag("native")
+  void readsAFileOfOneByteWithoutAnyLibrary() throws Exception {
+    ToolProcess gds = ToolProcess.run("gds", "--json", file(1).toString());
+    assertEquals(0, gds.exitCode(), gds.err());
+    JsonNode report = JSON.readTree(gds.out());
+    JsonNode buffered = result(report, "POSIX buffered", "sequential");
+    assertTrue(buffered.get("bytes_per_second").asLong() > 0, gds.out());
+    assertTrue(
+        result(report, "POSIX buffered", "random").get("problem").asText().contains("shorter"));
+    assertTrue(report.get("advice").get("random").get("way").isNull());
+  }
+
+  @Test
+  @Tag("native")
+  void leavesCuFileOutOfTheAdviceWhereThereIsNone() throws Exception {
+    ToolProcess gds = ToolProcess.run("gds", file(300_001).toString());
+    assertEquals(0, gds.exitCode(), gds.err());
+    if (gds.out().contains("no GPU:")) { // a machine with GPUs may have cuFile
+      assertTrue(gds.out().contains("not measured: cuFile, sequential: "), gds.out());
+      assertFalse(gds.out().contains("use cuFile"), gds.out());
+    }
+  }
+
+  @Test
+  @Tag("emulator")
+  void readsByCuFileIntoAGpu() throws Exception {
+    ToolProcess gds = ToolProcess.emulated("gds", "--json", file(1_000_003).toString());
+    assertEquals(0, gds.exitCode(), gds.err());
+    JsonNode report = JSON.readTree(gds.out());
+    assertTrue(report.get("emulated").asBoolean());
+    assertEquals("memory of NVIDIA H200", report.get("target").asText());
+    for (String pattern : new String[] {"sequential", "random"}) {
+      assertTrue(result(report, "cuFile", pattern).get("bytes_per_second").asLong() > 0, gds.out());
+      assertFalse(report.get("advice").get(pattern).get("way").isNull(), gds.out());
+    }
+  }
+
+  @Test
+  @Tag("emulator")
+  void leavesOutAWayThatFails() throws Exception {
+    ToolProcess gds =
+        ToolProcess.emulated(
+            "gds",
+            "--json",
+            file(500_000).toString(),
+            "--emulator-set=fault=cufile.cuFileRead code=-5027");
+    assertEquals(0, gds.exitCode(), gds.err());
+    JsonNode report = JSON.readTree(gds.out());
+    assertTrue(
+        result(report, "cuFile", "sequential").get("problem").asText().contains("5027"), gds.out());
+    String way = report.get("advice").get("sequential").get("way").asText();
+    assertTrue(way.startsWith("POSIX"), gds.out());
+  }
+
+  @Test
+  @Tag("native")
+  void makesTheFileItIsAskedFor() throws Exception {
+    Path made = folder.resolve("made");
+    ToolProcess gds = ToolProcess.run("gds", "--create=1500000", "--json", made.toString());
+    assertEquals(0, gds.exitCode(), gds.err());
+    assertEquals(1_500_000, Files.size(made));
+  }
+}

@@ -1,0 +1,59 @@
+package org.metrale.tools;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A command run to its end in a process of its own, since a process opens each library only once.
+ *
+ * @param exitCode how it ended
+ * @param out what it wrote to standard output
+ * @param err what it wrote to standard error
+ */
+record ToolProcess(int exitCode, String out, String err) {
+  private static final long SECONDS = 180;
+
+  /**
+   * Runs a command on the software GPU host: of its jar, or of the folder that a property names.
+   */
+  static ToolProcess emulated(String... arguments) throws IOException, InterruptedException {
+    List<String> all = new ArrayList<>(List.of(arguments));
+    String folder = System.getProperty("metrale.emulator.folder");
+    all.add(folder == null ? "--emulated" : "--emulator-folder=" + folder);
+    return run(all.toArray(String[]::new));
+  }
+
+  static ToolProcess run(String... arguments) throws IOException, InterruptedException {
+    Path folder = Files.createTempDirectory("metrale-tool-");
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.add("-Xcheck:jni");
+    command.add("-Dorg.bytedeco.javacpp.maxPhysicalBytes=0");
+    command.add("-cp");
+    command.add(System.getProperty("java.class.path"));
+    command.add(Main.class.getName());
+    command.addAll(List.of(arguments));
+    Path out = folder.resolve("out");
+    Path err = folder.resolve("err");
+    Process process =
+        new ProcessBuilder(command)
+            .redirectOutput(out.toFile())
+            .redirectError(err.toFile())
+            .start();
+    try {
+      assertTrue(process.waitFor(SECONDS, TimeUnit.SECONDS), "did not end: " + command);
+      return new ToolProcess(process.exitValue(), Files.readString(out), Files.readString(err));
+    } finally {
+      process.destroyForcibly();
+      Files.deleteIfExists(out);
+      Files.deleteIfExists(err);
+      Files.delete(folder);
+    }
+  }
+}
