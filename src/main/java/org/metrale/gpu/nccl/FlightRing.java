@@ -64,7 +64,8 @@ final class FlightRing {
 
   void keep(long sequence, CudaBuffer send, CudaBuffer recv) {
     int at = ((int) sequence & mask) * 2;
-    // A program that goes round finds its buffers here; storing a reference costs more than looking.
+    // A program that goes round finds its buffers here; storing a reference costs more than
+    // looking.
     if (buffers[at] != send) {
       buffers[at] = send;
     }
@@ -94,8 +95,7 @@ final class FlightRing {
   }
 
   NcclOperationKind kind(long sequence) {
-    return NcclOperationKind.of(
-        (int) entries[((int) sequence & mask) * STRIDE + WHAT] & BYTE);
+    return NcclOperationKind.of((int) entries[((int) sequence & mask) * STRIDE + WHAT] & BYTE);
   }
 
   /** What is kept, oldest first. */
