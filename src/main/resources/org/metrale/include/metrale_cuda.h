@@ -174,6 +174,36 @@ class metrale_current
     bool pushed_ = false;
 };
 
+/*
+ * Streams and events know their context: a call on them works whatever is current, and asking what is
+ * current costs more than the call. So it is made at once, and again with the context only if the driver
+ * wants it. The default streams are what a context makes of them: those need it in any case.
+ */
+static inline bool metrale_needs_context(int result)
+{
+    return __builtin_expect(result == CUDA_ERROR_INVALID_CONTEXT ||
+                                result == CUDA_ERROR_INVALID_HANDLE,
+                            0);
+}
+
+static inline bool metrale_is_default(CUstream stream)
+{
+    return __builtin_expect(reinterpret_cast<uintptr_t>(stream) <= 2, 0);
+}
+
+template <typename Call>
+static inline int metrale_on_stream(const metrale_use &stream, Call call)
+{
+    if (!metrale_is_default(stream.stream())) {
+        int result = call();
+        if (!metrale_needs_context(result)) {
+            return result;
+        }
+    }
+    metrale_current current(stream.context());
+    return current.result != CUDA_SUCCESS ? current.result : call();
+}
+
 static inline int64_t metrale_made(CUresult result, uint64_t value)
 {
     return result == CUDA_SUCCESS ? static_cast<int64_t>(value) : -static_cast<int64_t>(result);
@@ -404,8 +434,7 @@ static inline int metrale_cuStreamQuery(int64_t slot, int64_t generation)
     if (!stream.open) {
         return METRALE_CLOSED;
     }
-    metrale_current current(stream.context());
-    return current.result != CUDA_SUCCESS ? current.result : cuStreamQuery(stream.stream());
+    return metrale_on_stream(stream, [&] { return cuStreamQuery(stream.stream()); });
 }
 
 static inline int metrale_cuStreamWaitEvent(int64_t slot, int64_t generation, int64_t event_slot,
@@ -417,9 +446,8 @@ static inline int metrale_cuStreamWaitEvent(int64_t slot, int64_t generation, in
     if (!stream.open || !event.open) {
         return METRALE_CLOSED;
     }
-    metrale_current current(stream.context());
-    return current.result != CUDA_SUCCESS ? current.result
-                                          : cuStreamWaitEvent(stream.stream(), event.event(), 0);
+    return metrale_on_stream(
+        stream, [&] { return cuStreamWaitEvent(stream.stream(), event.event(), 0); });
 }
 
 static inline int64_t metrale_cuEventCreate(int64_t context, int flags)
@@ -451,9 +479,8 @@ static inline int metrale_cuEventRecord(int64_t event_slot, int64_t event_genera
     if (!stream.open || !event.open) {
         return METRALE_CLOSED;
     }
-    metrale_current current(stream.context());
-    return current.result != CUDA_SUCCESS ? current.result
-                                          : cuEventRecord(event.event(), stream.stream());
+    return metrale_on_stream(
+        stream, [&] { return cuEventRecord(event.event(), stream.stream()); });
 }
 
 static inline int metrale_cuEventQuery(int64_t slot, int64_t generation)
@@ -462,6 +489,10 @@ static inline int metrale_cuEventQuery(int64_t slot, int64_t generation)
 
     if (!event.open) {
         return METRALE_CLOSED;
+    }
+    int result = cuEventQuery(event.event());
+    if (!metrale_needs_context(result)) {
+        return result;
     }
     metrale_current current(event.context());
     return current.result != CUDA_SUCCESS ? current.result : cuEventQuery(event.event());
@@ -711,40 +742,15 @@ static void metrale_driver_leave(const metrale_entered *entered)
     static_cast<std::atomic<metrale_slot *> *>(entered->place)
         ->store(nullptr, std::memory_order_release);
 }
-
-static CUresult metrale_driver_current(CUcontext *context)
-{
-    return cuCtxGetCurrent(context);
-}
-
-static CUresult metrale_driver_push(CUcontext context)
-{
-    return cuCtxPushCurrent(context);
-}
-
-static CUresult metrale_driver_pop(CUcontext *context)
-{
-    return cuCtxPopCurrent(context);
-}
-
-static CUresult metrale_driver_record(CUevent event, CUstream stream)
-{
-    return cuEventRecord(event, stream);
-}
-
-static CUresult metrale_driver_query(CUevent event)
-{
-    return cuEventQuery(event);
-}
 #endif
 
 /* Where that is. */
 static inline int64_t metrale_driver_functions(void)
 {
-    static const metrale_driver driver = {metrale_driver_enter,   metrale_driver_leave,
-                                          metrale_driver_current, metrale_driver_push,
-                                          metrale_driver_pop,     metrale_driver_record,
-                                          metrale_driver_query};
+    static const metrale_driver driver = {metrale_driver_enter, metrale_driver_leave,
+                                          cuCtxGetCurrent,      cuCtxPushCurrent,
+                                          cuCtxPopCurrent,      cuEventRecord,
+                                          cuEventQuery};
 
     return static_cast<int64_t>(reinterpret_cast<uintptr_t>(&driver));
 }

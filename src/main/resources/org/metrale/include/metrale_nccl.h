@@ -274,23 +274,26 @@ static inline void metrale_nccl_use_driver(int64_t functions)
                               std::memory_order_release);
 }
 
-/* Queues one two-sided operation and, if that is done, records the event behind it. */
-static inline int metrale_nccl_submit(int kind, int64_t comm, int64_t send, int64_t recv,
-                                      int64_t count, int type, int op, int peer, int64_t slot,
-                                      int64_t generation, int64_t event)
+/*
+ * Queues one two-sided operation and, if that is done, records the event behind it. `what` holds the
+ * kind in bits 0 to 7, the type in 8 to 15, the reduction in 16 to 47: arguments cost time.
+ */
+static inline int metrale_nccl_submit(int64_t what, int64_t comm, int64_t send, int64_t recv,
+                                      int64_t count, int peer, int64_t slot, int64_t generation,
+                                      int64_t event)
 {
     metrale_nccl_entered entered(slot, generation);
 
     if (entered.code != 0) {
         return entered.code;
     }
-    metrale_nccl_work work = {kind,
+    metrale_nccl_work work = {static_cast<int>(what & 0xff),
                               METRALE_NCCL_POINTER(ncclComm_t, comm),
                               METRALE_NCCL_POINTER(const void *, send),
                               METRALE_NCCL_POINTER(void *, recv),
                               static_cast<size_t>(count),
-                              static_cast<ncclDataType_t>(type),
-                              static_cast<ncclRedOp_t>(op),
+                              static_cast<ncclDataType_t>(what >> 8 & 0xff),
+                              static_cast<ncclRedOp_t>(what >> 16),
                               peer,
                               entered.stream()};
     ncclResult_t result = metrale_nccl_call(work);

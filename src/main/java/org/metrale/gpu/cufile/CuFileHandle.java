@@ -373,6 +373,10 @@ public final class CuFileHandle extends NativeResource {
     return handle;
   }
 
+  CuFileSpan span(CuFileMemory memory) {
+    return new CuFileSpan(memory.contextAddress(), handle, memory.address());
+  }
+
   CuFileDriver driver() {
     return driver;
   }
@@ -415,7 +419,7 @@ public final class CuFileHandle extends NativeResource {
     requireOffset(fileOffset, memory.lengthBytes());
     memory.requireOpen();
     acquire();
-    try (CuFileHold hold = new CuFileHold("memory of a transfer", memory.owners())) {
+    try (CuFileHold hold = CuFileHold.open("memory of a transfer", memory.owners())) {
       Objects.requireNonNull(hold);
       return move(write, memory, 0, fileOffset, memory.lengthBytes());
     } finally {
@@ -434,7 +438,7 @@ public final class CuFileHandle extends NativeResource {
 
   private CuFileTransfer cuFile(
       boolean write, CuFileMemory memory, long memoryOffset, long fileOffset, long lengthBytes) {
-    long base = memory.address();
+    CuFileSpan span = span(memory);
     long done;
     if (driver.pool().isShared(lengthBytes)) {
       done =
@@ -444,9 +448,9 @@ public final class CuFileHandle extends NativeResource {
                   lengthBytes,
                   fileOffset,
                   (from, part) ->
-                      cuFileOnce(write, base, part, fileOffset + from, memoryOffset + from));
+                      cuFileOnce(write, span, part, fileOffset + from, memoryOffset + from));
     } else {
-      done = cuFileOnce(write, base, lengthBytes, fileOffset, memoryOffset);
+      done = cuFileOnce(write, span, lengthBytes, fileOffset, memoryOffset);
     }
     if (done < 0) {
       throw failed(write ? "cuFileWrite" : "cuFileRead", done, fileOffset, lengthBytes);
@@ -454,11 +458,11 @@ public final class CuFileHandle extends NativeResource {
     return new CuFileTransfer(done, route, route == CuFileRoute.COMPAT ? 0 : done);
   }
 
-  private long cuFileOnce(
-      boolean write, long base, long lengthBytes, long fileOffset, long baseOffset) {
+  private static long cuFileOnce(
+      boolean write, CuFileSpan span, long lengthBytes, long fileOffset, long baseOffset) {
     return write
-        ? CuFileCalls.cuFileWrite(handle, base, lengthBytes, fileOffset, baseOffset)
-        : CuFileCalls.cuFileRead(handle, base, lengthBytes, fileOffset, baseOffset);
+        ? CuFileCalls.cuFileWrite(span, lengthBytes, fileOffset, baseOffset)
+        : CuFileCalls.cuFileRead(span, lengthBytes, fileOffset, baseOffset);
   }
 
   private CuFileTransfer posix(boolean write, CuFileMemory memory, long fileOffset) {

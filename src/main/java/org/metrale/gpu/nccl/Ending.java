@@ -67,6 +67,36 @@ final class Ending {
     }
   }
 
+  /** Tells NCCL to stop and waits until it has, within a bound. */
+  void revoke(Duration timeout) {
+    CompletableFuture<Integer> answer = new CompletableFuture<>();
+    Helpers.run(
+        () -> {
+          try {
+            answer.complete(NcclCalls.ncclCommRevoke(state.handle()));
+          } catch (RuntimeException e) {
+            answer.completeExceptionally(e);
+          }
+        });
+    long begin = System.nanoTime();
+    long limit = Backoff.nanos(timeout);
+    int code = NcclCalls.IN_PROGRESS;
+    while (code == NcclCalls.IN_PROGRESS && System.nanoTime() - begin < limit) {
+      RankState.breathe();
+      if (answer.isDone()) {
+        code = unwrap(answer);
+        if (code == NcclCalls.IN_PROGRESS) {
+          code = (int) NcclCalls.ncclCommGetAsyncError(state.handle());
+        }
+      }
+    }
+    if (code != NcclCalls.SUCCESS) {
+      int late = NcclResult.TIMEOUT.code();
+      throw NcclCalls.failed(
+          "ncclCommRevoke", code == NcclCalls.IN_PROGRESS ? late : code, 0, state.detail());
+    }
+  }
+
   synchronized boolean isAborted() {
     return abort != null && abort.isDone();
   }

@@ -39,16 +39,21 @@ final class FlightRing {
     }
   }
 
+  /** Kind, type and reduction in one number, as the shim takes it too. */
+  static long what(NcclOperationKind kind, int type, int op) {
+    return kind.code() | (type << TYPE_SHIFT) | ((long) op << OP_SHIFT);
+  }
+
   int capacity() {
     return mask + 1;
   }
 
   /** Writes an operation that is about to be issued; {@code finish} and {@code publish} follow. */
-  void write(long sequence, int kind, int type, int op, long count, int peer, long stream) {
+  void write(long sequence, long what, long count, int peer, long stream) {
     int at = ((int) sequence & mask) * STRIDE;
     long[] all = entries;
     all[at] = -1;
-    all[at + WHAT] = kind | (type << TYPE_SHIFT) | ((long) op << OP_SHIFT);
+    all[at + WHAT] = what;
     all[at + COUNT] = count;
     all[at + PEER] = peer;
     all[at + STREAM] = stream;
@@ -59,8 +64,13 @@ final class FlightRing {
 
   void keep(long sequence, CudaBuffer send, CudaBuffer recv) {
     int at = ((int) sequence & mask) * 2;
-    buffers[at] = send;
-    buffers[at + 1] = recv;
+    // A program that goes round finds its buffers here; storing a reference costs more than looking.
+    if (buffers[at] != send) {
+      buffers[at] = send;
+    }
+    if (buffers[at + 1] != recv) {
+      buffers[at + 1] = recv;
+    }
   }
 
   /** Forgets an operation that was refused. */

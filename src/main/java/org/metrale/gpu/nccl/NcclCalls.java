@@ -73,7 +73,7 @@ final class NcclCalls {
   }
 
   static int version() {
-    return NativeLibrary.NCCL.versionCode().orElse(0);
+    return NativeLibrary.NCCL.versionCode().orElse(nccl.NCCL_VERSION_CODE);
   }
 
   static byte[] ncclGetUniqueId() {
@@ -100,19 +100,17 @@ final class NcclCalls {
   }
 
   static int submit(
-      int kind,
+      long what,
       long comm,
       long send,
       long recv,
       long count,
-      int type,
-      int op,
       int peer,
       long slot,
       long generation,
       long event) {
     return nccl.metrale_nccl_submit(
-        kind, comm, send, recv, count, type, op, peer, slot, generation, event);
+        what, comm, send, recv, count, peer, slot, generation, event);
   }
 
   static int group(long operations, int count) {

@@ -44,6 +44,7 @@ public final class NcclCommunicator extends NativeResource {
     super(needs(state.context, parent));
     this.state = state;
     this.parent = parent;
+    state.joined();
     if (parent != null) {
       parent.countChild(1);
     }
@@ -882,8 +883,11 @@ public final class NcclCommunicator extends NativeResource {
    * @wraps {@code ncclCommRevoke}; nccl.h, NCCL 2.28.7 and later
    */
   public void revoke() {
-    manage("ncclCommRevoke", one -> NcclCalls.ncclCommRevoke(one.handle()));
-    state.revoked();
+    requireOpen();
+    if (!supports("ncclCommRevoke")) {
+      throw LibraryUnavailableException.missing("nccl", "ncclCommRevoke");
+    }
+    state.revoke(state.config.operationTimeout());
   }
 
   /**

@@ -34,6 +34,7 @@ public final class NcclConfig {
   private final Duration abortTimeout;
   private final int recordedOperations;
   private final boolean abortOnFailure;
+  private final boolean guardedCalls;
 
   private NcclConfig(Builder from) {
     numbers = new EnumMap<>(from.numbers);
@@ -46,6 +47,7 @@ public final class NcclConfig {
     abortTimeout = from.abortTimeout;
     recordedOperations = from.recordedOperations;
     abortOnFailure = from.abortOnFailure;
+    guardedCalls = from.guardedCalls;
   }
 
   /**
@@ -121,6 +123,15 @@ public final class NcclConfig {
   }
 
   /**
+   * Whether every operation is issued on a thread of this layer.
+   *
+   * @return false if not set
+   */
+  public boolean guardedCalls() {
+    return guardedCalls;
+  }
+
+  /**
    * The values for {@code metrale_nccl_config}, after a check against the loaded library's version.
    *
    * @throws IllegalArgumentException if a set field is newer and newer ones are refused
@@ -193,6 +204,7 @@ public final class NcclConfig {
     private Duration abortTimeout = Duration.ofSeconds(10);
     private int recordedOperations = 1024;
     private boolean abortOnFailure = true;
+    private boolean guardedCalls;
 
     private Builder() {}
 
@@ -385,6 +397,19 @@ public final class NcclConfig {
      */
     public Builder abortOnFailure(boolean abort) {
       abortOnFailure = abort;
+      return this;
+    }
+
+    /**
+     * Issues every operation on a thread of this layer, so that the caller gets control back by the
+     * operation's deadline even if NCCL or the driver never returns from the call itself. Costs some
+     * ten microseconds an operation.
+     *
+     * @param guarded true to guard; false if not set
+     * @return this
+     */
+    public Builder guardedCalls(boolean guarded) {
+      guardedCalls = guarded;
       return this;
     }
 

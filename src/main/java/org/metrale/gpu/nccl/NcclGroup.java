@@ -392,8 +392,7 @@ public final class NcclGroup {
       end = NcclCalls.SUCCESS;
       for (Item item : items) {
         Duration limit = item.state().config.operationTimeout();
-        int state = item.state().awaitProgress("ncclGroupEnd", limit);
-        end = end == NcclCalls.SUCCESS ? state : end;
+        item.state().awaitProgress("ncclGroupEnd", limit, item.state().detail());
       }
     }
     if (end != NcclCalls.SUCCESS) {

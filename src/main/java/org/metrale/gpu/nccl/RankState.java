@@ -66,9 +66,16 @@ final class RankState {
   private final Object pollLock = new Object();
   private final Map<Long, CompletableFuture<Void>> waiting = new TreeMap<>();
   private final long timeoutNanos;
+  private final boolean guardedCalls;
+  private long handle;
+  private boolean ready;
   private volatile int gate;
   private volatile long issued = -1;
   private volatile long completed = -1;
+
+  /** The last operation that NCCL took but is still starting, if later than {@link #issued}. */
+  private volatile long taken = -1;
+
   private volatile NcclException failure;
   private volatile boolean eventsGone;
   private long busyWith = -1;
@@ -88,6 +95,7 @@ final class RankState {
     this.events = new OperationEvents(context);
     this.networkName = NcclCalls.text(config.networkName());
     this.name = NcclCalls.text(config.name());
+    this.guardedCalls = config.guardedCalls();
     this.timeoutNanos = Backoff.nanos(config.operationTimeout());
     this.fields = config.fields(NcclCalls.version(), networkName.address(), name.address());
   }
@@ -96,8 +104,21 @@ final class RankState {
     return fields.clone();
   }
 
+  /** NCCL's handle; while it is being made another thread may just be writing it. */
   long handle() {
-    return NcclCalls.read(cell);
+    long known = handle;
+    if (known == 0) {
+      known = NcclCalls.read(cell);
+      if (ready) {
+        handle = known;
+      }
+    }
+    return known;
+  }
+
+  /** From now on the handle does not change. */
+  void joined() {
+    ready = true;
   }
 
   String detail() {
@@ -109,7 +130,7 @@ final class RankState {
   }
 
   long lastIssued() {
-    return issued;
+    return Math.max(issued, taken);
   }
 
   long lastCompleted() {
@@ -141,22 +162,13 @@ final class RankState {
       }
       long sequence = issued + 1;
       long event = events.of(sequence);
-      int what = kind.code();
-      ring.write(sequence, what, type.code(), op, count, peer, stream.address());
+      long what = FlightRing.what(kind, type.code(), op);
+      ring.write(sequence, what, count, peer, stream.address());
       ring.keep(sequence, send, recv);
       int code =
-          NcclCalls.submit(
-              what,
-              handle(),
-              send == null ? 0 : send.address(),
-              recv == null ? 0 : recv.address(),
-              count,
-              type.code(),
-              op,
-              peer,
-              stream.slot(),
-              stream.generation(),
-              event);
+          guardedCalls
+              ? guarded(what, send, recv, count, peer, stream, event)
+              : call(what, send, recv, count, peer, stream, event);
       if (code != NcclCalls.SUCCESS) {
         settle(kind.call(), code, sequence, stream);
       }
@@ -167,11 +179,45 @@ final class RankState {
     }
   }
 
+  private int call(
+      long what,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long count,
+      int peer,
+      CudaStream stream,
+      long event) {
+    return NcclCalls.submit(
+        what,
+        handle(),
+        send == null ? 0 : send.address(),
+        recv == null ? 0 : recv.address(),
+        count,
+        peer,
+        stream.slot(),
+        stream.generation(),
+        event);
+  }
+
+  private int guarded(
+      long what,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long count,
+      int peer,
+      CudaStream stream,
+      long event) {
+    return onHelper(
+        NcclOperationKind.of((int) what & 0xff).call(),
+        () -> call(what, send, recv, count, peer, stream, event),
+        config.operationTimeout());
+  }
+
   /** The number of an operation of a group, behind the gate; the caller issues and publishes it. */
   long reserve(
       NcclOperationKind kind, long count, int type, int op, int peer, long stream, long ahead) {
     long sequence = issued + 1 + ahead;
-    ring.write(sequence, kind.code(), type, op, count, peer, stream);
+    ring.write(sequence, FlightRing.what(kind, type, op), count, peer, stream);
     return sequence;
   }
 
@@ -263,8 +309,11 @@ final class RankState {
       ring.drop(sequence);
       throw new IllegalStateException(stream + " is closed");
     }
-    int end = code == NcclCalls.IN_PROGRESS ? awaitProgress(call, config.operationTimeout()) : code;
-    if (end == NcclCalls.SUCCESS) {
+    int end = code;
+    if (code == NcclCalls.IN_PROGRESS) {
+      // NCCL has taken it: it belongs in the record, but its event is not there to ask yet.
+      taken = sequence;
+      awaitProgress(call, config.operationTimeout(), detail() + " sequence=" + sequence);
       end = NcclCalls.record(stream.slot(), stream.generation(), events.of(sequence));
     }
     if (end != NcclCalls.SUCCESS) {
@@ -284,8 +333,8 @@ final class RankState {
     return out;
   }
 
-  /** Waits while NCCL works on what was asked for; the state at the end. */
-  int awaitProgress(String call, Duration timeout) {
+  /** Waits while NCCL works on what was asked for; any end but success is this communicator's. */
+  void awaitProgress(String call, Duration timeout, String what) {
     int[] state = {NcclCalls.IN_PROGRESS};
     long begin = System.nanoTime();
     boolean interrupted =
@@ -302,9 +351,13 @@ final class RankState {
     }
     requireHealthy();
     if (state[0] == NcclCalls.IN_PROGRESS) {
-      throw failLate(call, System.nanoTime() - begin);
+      throw failLate(call, System.nanoTime() - begin, what);
     }
-    return state[0];
+    if (state[0] != NcclCalls.SUCCESS) {
+      NcclException problem = NcclCalls.failed(call, state[0], handle(), what);
+      fail(problem);
+      throw problem;
+    }
   }
 
   /** Waits although the thread may be interrupted: the wait is bounded, and NCCL half way. */
@@ -352,28 +405,38 @@ final class RankState {
     }
   }
 
-  /** What was stopped fails; the communicator can still have children, and be closed. */
-  void revoked() {
-    poll();
-    fail(
-        new NcclException(
-            "ncclCommRevoke",
-            NcclResult.INVALID_USAGE,
-            "the communicator was revoked by the program",
-            "",
-            detail()),
-        false);
+  /**
+   * Stops what runs. It fails before NCCL is told, since afterwards its events pass as if it were done.
+   * The communicator can still have children, and be closed.
+   */
+  void revoke(Duration timeout) {
+    enter(timeout);
+    try {
+      requireHealthy();
+      poll();
+      fail(
+          new NcclException(
+              "ncclCommRevoke",
+              NcclResult.INVALID_USAGE,
+              "the communicator was revoked by the program",
+              "",
+              detail()),
+          false);
+      ending.revoke(timeout);
+    } finally {
+      leave();
+    }
   }
 
   /** Marks the communicator as failed because something took too long. */
-  NcclException failLate(String call, long nanos) {
+  NcclException failLate(String call, long nanos, String what) {
     NcclException late =
         new NcclException(
             call,
             NcclResult.TIMEOUT,
             "not done after " + Duration.ofNanos(nanos).toMillis() + " ms",
             NcclCalls.lastError(0),
-            detail());
+            what);
     fail(late);
     return late;
   }
@@ -413,7 +476,8 @@ final class RankState {
       int code = onHelper(call, nativeCall, timeout);
       if (code == NcclCalls.IN_PROGRESS) {
         long left = Backoff.nanos(timeout) - (System.nanoTime() - begin);
-        code = awaitProgress(call, Duration.ofNanos(Math.max(0, left)));
+        awaitProgress(call, Duration.ofNanos(Math.max(0, left)), detail());
+        code = NcclCalls.SUCCESS;
       }
       if (code != NcclCalls.SUCCESS) {
         throw refuse(call, code, detail());
@@ -440,7 +504,7 @@ final class RankState {
     }
     if (!answer.isDone()) {
       requireHealthy();
-      throw failLate(call, System.nanoTime() - begin);
+      throw failLate(call, System.nanoTime() - begin, detail());
     }
     return Ending.unwrap(answer);
   }
@@ -454,12 +518,16 @@ final class RankState {
         return;
       }
       int passed = events.passed(first, (int) (last - first + 1));
+      if (failure != null) {
+        // Events of operations that were stopped pass too.
+        return;
+      }
       if (passed > 0) {
         long done = first + passed - 1;
         ring.finish(completed + 1, done, System.nanoTime());
         completed = done;
         finishWaiting(done);
-      } else if (passed < 0 && failure == null) {
+      } else if (passed < 0) {
         NcclOperationKind kind = ring.kind(first);
         fail(NcclCalls.failed(kind.call(), passed, handle(), detail() + " sequence=" + first));
       }
@@ -531,7 +599,7 @@ final class RankState {
       busyWith = last + 1;
       busySince = now;
     } else if (now - busySince > 2 * timeoutNanos && timeoutNanos < Long.MAX_VALUE / 4) {
-      failLate("a call of NCCL that never came back", now - busySince);
+      failLate("a call of NCCL that never came back", now - busySince, detail());
     }
     return hasOpenWork();
   }
