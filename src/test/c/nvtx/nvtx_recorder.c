@@ -96,6 +96,8 @@ static int NVTX_API pop(nvtxDomainHandle_t domain)
     char rest[32];
 
     depth--;
+    if (record == NULL)
+        return depth;
     snprintf(rest, sizeof(rest), "id=%d", depth);
     line("pop", domain, rest);
     return depth;
@@ -113,6 +115,8 @@ static void NVTX_API end(nvtxDomainHandle_t domain, nvtxRangeId_t id)
 {
     char rest[32];
 
+    if (record == NULL)
+        return;
     snprintf(rest, sizeof(rest), "id=%" PRIu64, id);
     line("end", domain, rest);
 }

@@ -567,6 +567,9 @@ static {
 // #ifndef METRALE_PARSER
 // #endif
 
+/* Takes the table of driver functions, a struct metrale_driver. */
+public static native void metrale_cufile_use_driver(@Cast("int64_t") long functions);
+
 /* Sets a variable of the process unless it is set. Not safe beside threads that read variables. */
 public static native int metrale_cufile_set_variable(@Const BytePointer name, @Const BytePointer value);
 public static native int metrale_cufile_set_variable(@Const ByteBuffer name, @Const ByteBuffer value);
@@ -582,25 +585,26 @@ public static native @Cast("int64_t") long metrale_cufile_handle_register(int fd
 
 public static native void metrale_cufile_handle_deregister(@Cast("int64_t") long handle);
 
-public static native @Cast("int64_t") long metrale_cufile_buffer_register(@Cast("int64_t") long _address, @Cast("int64_t") long bytes, int flags);
+public static native @Cast("int64_t") long metrale_cufile_buffer_register(@Cast("int64_t") long context, @Cast("int64_t") long _address,
+                                                     @Cast("int64_t") long bytes, int flags);
 
-public static native @Cast("int64_t") long metrale_cufile_buffer_deregister(@Cast("int64_t") long _address);
+public static native @Cast("int64_t") long metrale_cufile_buffer_deregister(@Cast("int64_t") long context, @Cast("int64_t") long _address);
 
-public static native @Cast("int64_t") long metrale_cufile_read(@Cast("int64_t") long handle, @Cast("int64_t") long base, @Cast("int64_t") long bytes,
-                                          @Cast("int64_t") long file_offset, @Cast("int64_t") long base_offset);
+public static native @Cast("int64_t") long metrale_cufile_read(@Cast("int64_t") long context, @Cast("int64_t") long handle, @Cast("int64_t") long base,
+                                          @Cast("int64_t") long bytes, @Cast("int64_t") long file_offset, @Cast("int64_t") long base_offset);
 
-public static native @Cast("int64_t") long metrale_cufile_write(@Cast("int64_t") long handle, @Cast("int64_t") long base, @Cast("int64_t") long bytes,
-                                           @Cast("int64_t") long file_offset, @Cast("int64_t") long base_offset);
+public static native @Cast("int64_t") long metrale_cufile_write(@Cast("int64_t") long context, @Cast("int64_t") long handle, @Cast("int64_t") long base,
+                                           @Cast("int64_t") long bytes, @Cast("int64_t") long file_offset, @Cast("int64_t") long base_offset);
 
 /*
  * The arguments of one stream-ordered transfer, which the library reads when the stream gets there:
  * bytes, file offset, buffer offset, answer. `arguments` points to four 64-bit integers.
  */
-public static native @Cast("int64_t") long metrale_cufile_read_async(@Cast("int64_t") long handle, @Cast("int64_t") long base, @Cast("int64_t") long arguments,
-                                                @Cast("int64_t") long stream);
+public static native @Cast("int64_t") long metrale_cufile_read_async(@Cast("int64_t") long context, @Cast("int64_t") long handle, @Cast("int64_t") long base,
+                                                @Cast("int64_t") long arguments, @Cast("int64_t") long stream);
 
-public static native @Cast("int64_t") long metrale_cufile_write_async(@Cast("int64_t") long handle, @Cast("int64_t") long base, @Cast("int64_t") long arguments,
-                                                 @Cast("int64_t") long stream);
+public static native @Cast("int64_t") long metrale_cufile_write_async(@Cast("int64_t") long context, @Cast("int64_t") long handle, @Cast("int64_t") long base,
+                                                 @Cast("int64_t") long arguments, @Cast("int64_t") long stream);
 
 public static native @Cast("int64_t") long metrale_cufile_stream_register(@Cast("int64_t") long stream, int flags);
 
@@ -630,7 +634,8 @@ public static native void metrale_cufile_batch_request(@Cast("int64_t") long req
                                                 @Cast("int64_t") long file_offset, @Cast("int64_t") long base_offset,
                                                 @Cast("int64_t") long cookie);
 
-public static native @Cast("int64_t") long metrale_cufile_batch_submit(@Cast("int64_t") long batch, int count, @Cast("int64_t") long requests);
+public static native @Cast("int64_t") long metrale_cufile_batch_submit(@Cast("int64_t") long context, @Cast("int64_t") long batch, int count,
+                                                  @Cast("int64_t") long requests);
 
 /*
  * Waits until `min` transfers ended or the time is over. Answers the packed error, or minus one less

@@ -37,6 +37,39 @@ static inline int64_t metrale_cufile_done(ssize_t answer, int reason)
     return reason > 0 ? -static_cast<int64_t>(reason) : -EIO;
 }
 
+#include "metrale_driver.h"
+
+/* The CUDA driver as its own glue has opened it, or null where there is none. */
+static const metrale_driver *metrale_cufile_cuda;
+
+/* Makes a context current for one call: cuFile works on the caller's. 0 leaves it as it is. */
+class metrale_cufile_current
+{
+  public:
+    explicit metrale_cufile_current(int64_t context)
+    {
+        CUcontext now = nullptr;
+        const CUcontext wanted = reinterpret_cast<CUcontext>(context);
+
+        if (wanted != nullptr && metrale_cufile_cuda != nullptr &&
+            metrale_cufile_cuda->current(&now) == CUDA_SUCCESS && now != wanted) {
+            pushed_ = metrale_cufile_cuda->push(wanted) == CUDA_SUCCESS;
+        }
+    }
+    ~metrale_cufile_current()
+    {
+        CUcontext ours = nullptr;
+        if (pushed_) {
+            metrale_cufile_cuda->pop(&ours);
+        }
+    }
+    metrale_cufile_current(const metrale_cufile_current &) = delete;
+    metrale_cufile_current &operator=(const metrale_cufile_current &) = delete;
+
+  private:
+    bool pushed_ = false;
+};
+
 template <typename T> static inline T metrale_cufile_as(int64_t value)
 {
     return reinterpret_cast<T>(value);
@@ -49,6 +82,15 @@ static inline void metrale_cufile_note_end(void)
     metrale_cufile_process_ends = 1;
 }
 #endif
+
+/* Takes the table of driver functions, a struct metrale_driver. */
+static inline void metrale_cufile_use_driver(int64_t functions)
+#ifndef METRALE_PARSER
+{
+    metrale_cufile_cuda = reinterpret_cast<const metrale_driver *>(functions);
+}
+#endif
+;
 
 /* Sets a variable of the process unless it is set. Not safe beside threads that read variables. */
 static inline int metrale_cufile_set_variable(const signed char *name, const signed char *value)
@@ -114,27 +156,31 @@ static inline void metrale_cufile_handle_deregister(int64_t handle)
 #endif
 ;
 
-static inline int64_t metrale_cufile_buffer_register(int64_t address, int64_t bytes, int flags)
+static inline int64_t metrale_cufile_buffer_register(int64_t context, int64_t address,
+                                                     int64_t bytes, int flags)
 #ifndef METRALE_PARSER
 {
+    const metrale_cufile_current current(context);
     return metrale_cufile_pack(cuFileBufRegister(metrale_cufile_as<const void *>(address),
                                                  static_cast<size_t>(bytes), flags));
 }
 #endif
 ;
 
-static inline int64_t metrale_cufile_buffer_deregister(int64_t address)
+static inline int64_t metrale_cufile_buffer_deregister(int64_t context, int64_t address)
 #ifndef METRALE_PARSER
 {
+    const metrale_cufile_current current(context);
     return metrale_cufile_pack(cuFileBufDeregister(metrale_cufile_as<const void *>(address)));
 }
 #endif
 ;
 
-static inline int64_t metrale_cufile_read(int64_t handle, int64_t base, int64_t bytes,
-                                          int64_t file_offset, int64_t base_offset)
+static inline int64_t metrale_cufile_read(int64_t context, int64_t handle, int64_t base,
+                                          int64_t bytes, int64_t file_offset, int64_t base_offset)
 #ifndef METRALE_PARSER
 {
+    const metrale_cufile_current current(context);
     errno = 0;
     const ssize_t answer =
         cuFileRead(metrale_cufile_as<CUfileHandle_t>(handle), metrale_cufile_as<void *>(base),
@@ -145,10 +191,11 @@ static inline int64_t metrale_cufile_read(int64_t handle, int64_t base, int64_t 
 #endif
 ;
 
-static inline int64_t metrale_cufile_write(int64_t handle, int64_t base, int64_t bytes,
-                                           int64_t file_offset, int64_t base_offset)
+static inline int64_t metrale_cufile_write(int64_t context, int64_t handle, int64_t base,
+                                           int64_t bytes, int64_t file_offset, int64_t base_offset)
 #ifndef METRALE_PARSER
 {
+    const metrale_cufile_current current(context);
     errno = 0;
     const ssize_t answer =
         cuFileWrite(metrale_cufile_as<CUfileHandle_t>(handle), metrale_cufile_as<const void *>(base),
@@ -163,10 +210,11 @@ static inline int64_t metrale_cufile_write(int64_t handle, int64_t base, int64_t
  * The arguments of one stream-ordered transfer, which the library reads when the stream gets there:
  * bytes, file offset, buffer offset, answer. `arguments` points to four 64-bit integers.
  */
-static inline int64_t metrale_cufile_read_async(int64_t handle, int64_t base, int64_t arguments,
-                                                int64_t stream)
+static inline int64_t metrale_cufile_read_async(int64_t context, int64_t handle, int64_t base,
+                                                int64_t arguments, int64_t stream)
 #ifndef METRALE_PARSER
 {
+    const metrale_cufile_current current(context);
     int64_t *four = metrale_cufile_as<int64_t *>(arguments);
 
     return metrale_cufile_pack(cuFileReadAsync(
@@ -178,10 +226,11 @@ static inline int64_t metrale_cufile_read_async(int64_t handle, int64_t base, in
 #endif
 ;
 
-static inline int64_t metrale_cufile_write_async(int64_t handle, int64_t base, int64_t arguments,
-                                                 int64_t stream)
+static inline int64_t metrale_cufile_write_async(int64_t context, int64_t handle, int64_t base,
+                                                 int64_t arguments, int64_t stream)
 #ifndef METRALE_PARSER
 {
+    const metrale_cufile_current current(context);
     int64_t *four = metrale_cufile_as<int64_t *>(arguments);
 
     return metrale_cufile_pack(cuFileWriteAsync(
@@ -302,9 +351,11 @@ static inline void metrale_cufile_batch_request(int64_t requests, int index, int
 #endif
 ;
 
-static inline int64_t metrale_cufile_batch_submit(int64_t batch, int count, int64_t requests)
+static inline int64_t metrale_cufile_batch_submit(int64_t context, int64_t batch, int count,
+                                                  int64_t requests)
 #ifndef METRALE_PARSER
 {
+    const metrale_cufile_current current(context);
     return metrale_cufile_pack(cuFileBatchIOSubmit(metrale_cufile_as<CUfileBatchHandle_t>(batch),
                                                    static_cast<unsigned int>(count),
                                                    metrale_cufile_as<CUfileIOParams_t *>(requests),

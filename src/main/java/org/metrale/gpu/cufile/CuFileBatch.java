@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -33,7 +34,10 @@ public final class CuFileBatch extends NativeResource {
   private final long requests;
   private final long events;
   private final Map<Long, Pending> pending = new HashMap<>();
-  private final List<Event> made = new ArrayList<>();
+
+  /** Events of transfers that were made at once, by cookie. */
+  private final Map<Long, Event> made = new LinkedHashMap<>();
+
   private long lastCookie;
 
   private CuFileBatch(CuFileDriver driver, int capacity, long batch) {
@@ -183,6 +187,7 @@ public final class CuFileBatch extends NativeResource {
       } finally {
         if (!submitted) {
           cookies.forEach(this::take);
+          cookies.forEach(made::remove);
         }
       }
     } finally {
@@ -204,9 +209,9 @@ public final class CuFileBatch extends NativeResource {
   public List<Event> poll(int atLeast, Duration timeout) {
     acquire();
     try {
-      List<Event> out = new ArrayList<>(made);
+      List<Event> out = new ArrayList<>(made.values());
+      made.keySet().forEach(this::take);
       made.clear();
-      out.forEach(event -> take(lookUp(event.request())));
       if (batch != 0 && !pending.isEmpty()) {
         int wanted = Math.max(0, Math.min(atLeast - out.size(), pending.size()));
         int count =
@@ -269,21 +274,23 @@ public final class CuFileBatch extends NativeResource {
     return "cuFile batch of " + capacity;
   }
 
+  @SuppressWarnings("MustBeClosed") // closed by take(), with the transfer's event
   private void submit(List<Request> transfers, List<Long> cookies) {
     int count = 0;
     for (Request request : transfers) {
       long cookie = ++lastCookie;
-      CuFileHold hold = new CuFileHold("batched transfer", request.file(), request.buffer());
+      CuFileHold hold = CuFileHold.open("batched transfer", request.file(), request.buffer());
       pending.put(cookie, new Pending(request, hold));
       cookies.add(cookie);
       if (batch == 0 || request.file().route() == CuFileRoute.POSIX) {
-        made.add(now(request));
+        made.put(cookie, now(request));
       } else {
         CuFileCalls.batchRequest(requests, count++, entry(request, cookie));
       }
     }
     if (count > 0) {
-      CuFileCalls.cuFileBatchIOSubmit(batch, count, requests);
+      long context = transfers.get(0).buffer().memory().contextAddress();
+      CuFileCalls.cuFileBatchIOSubmit(context, batch, count, requests);
     }
   }
 
@@ -351,14 +358,5 @@ public final class CuFileBatch extends NativeResource {
     if (known != null) {
       known.hold().close();
     }
-  }
-
-  private long lookUp(Request request) {
-    for (Map.Entry<Long, Pending> entry : pending.entrySet()) {
-      if (entry.getValue().request() == request) {
-        return entry.getKey();
-      }
-    }
-    return 0;
   }
 }

@@ -1,6 +1,7 @@
 package org.metrale.gpu.cufile;
 
 import com.google.errorprone.annotations.MustBeClosed;
+import java.util.Objects;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -44,12 +45,11 @@ public final class CuFileBuffer extends NativeResource {
       return new CuFileBuffer(memory, false, needs);
     }
     // Held open before anything is registered.
-    CuFileHold hold = new CuFileHold("cuFile buffer", needs);
-    try {
-      CuFileCalls.cuFileBufRegister(memory.address(), memory.lengthBytes());
+    try (CuFileHold hold = CuFileHold.open("cuFile buffer", needs)) {
+      Objects.requireNonNull(hold);
+      CuFileCalls.cuFileBufRegister(
+          memory.contextAddress(), memory.address(), memory.lengthBytes());
       return new CuFileBuffer(memory, true, needs);
-    } finally {
-      hold.close();
     }
   }
 
@@ -79,7 +79,7 @@ public final class CuFileBuffer extends NativeResource {
   @Override
   protected void free() {
     if (registered) {
-      CuFileCalls.cuFileBufDeregister(memory.address());
+      CuFileCalls.cuFileBufDeregister(memory.contextAddress(), memory.address());
     }
   }
 

@@ -41,37 +41,44 @@ final class CuFileCalls {
     cufile.metrale_cufile_handle_deregister(handle);
   }
 
-  static void cuFileBufRegister(long address, long lengthBytes) {
-    long packed = cufile.metrale_cufile_buffer_register(address, lengthBytes, 0);
+  static void cuFileBufRegister(long context, long address, long lengthBytes) {
+    long packed = cufile.metrale_cufile_buffer_register(context, address, lengthBytes, 0);
     if ((int) packed != 0) {
       throw CuFileException.ofPacked(
           "cuFileBufRegister", packed, new Where("", -1, lengthBytes, "", ""));
     }
   }
 
-  static void cuFileBufDeregister(long address) {
-    check("cuFileBufDeregister", cufile.metrale_cufile_buffer_deregister(address), Where.NOWHERE);
+  static void cuFileBufDeregister(long context, long address) {
+    check(
+        "cuFileBufDeregister",
+        cufile.metrale_cufile_buffer_deregister(context, address),
+        Where.NOWHERE);
   }
 
-  static long cuFileRead(long handle, long base, long lengthBytes, long offset, long baseOffset) {
-    return cufile.metrale_cufile_read(handle, base, lengthBytes, offset, baseOffset);
+  static long cuFileRead(CuFileSpan span, long lengthBytes, long offset, long baseOffset) {
+    return cufile.metrale_cufile_read(
+        span.context(), span.handle(), span.base(), lengthBytes, offset, baseOffset);
   }
 
-  static long cuFileWrite(long handle, long base, long lengthBytes, long offset, long baseOffset) {
-    return cufile.metrale_cufile_write(handle, base, lengthBytes, offset, baseOffset);
+  static long cuFileWrite(CuFileSpan span, long lengthBytes, long offset, long baseOffset) {
+    return cufile.metrale_cufile_write(
+        span.context(), span.handle(), span.base(), lengthBytes, offset, baseOffset);
   }
 
-  static void cuFileReadAsync(long handle, long base, long arguments, long stream, Where where) {
+  static void cuFileReadAsync(CuFileSpan span, long arguments, long stream, Where where) {
     check(
         "cuFileReadAsync",
-        cufile.metrale_cufile_read_async(handle, base, arguments, stream),
+        cufile.metrale_cufile_read_async(
+            span.context(), span.handle(), span.base(), arguments, stream),
         where);
   }
 
-  static void cuFileWriteAsync(long handle, long base, long arguments, long stream, Where where) {
+  static void cuFileWriteAsync(CuFileSpan span, long arguments, long stream, Where where) {
     check(
         "cuFileWriteAsync",
-        cufile.metrale_cufile_write_async(handle, base, arguments, stream),
+        cufile.metrale_cufile_write_async(
+            span.context(), span.handle(), span.base(), arguments, stream),
         where);
   }
 
@@ -125,10 +132,10 @@ final class CuFileCalls {
         entry.cookie());
   }
 
-  static void cuFileBatchIOSubmit(long batch, int count, long requests) {
+  static void cuFileBatchIOSubmit(long context, long batch, int count, long requests) {
     check(
         "cuFileBatchIOSubmit",
-        cufile.metrale_cufile_batch_submit(batch, count, requests),
+        cufile.metrale_cufile_batch_submit(context, batch, count, requests),
         Where.note("entries=" + count));
   }
 
@@ -257,6 +264,11 @@ final class CuFileCalls {
 
   static String cufileop_status_error(int code) {
     return cufile.cufileop_status_error(code).getString();
+  }
+
+  /** Takes the driver's functions, so that calls can make a device's context current. */
+  static void useDriver(long functions) {
+    cufile.metrale_cufile_use_driver(functions);
   }
 
   static boolean setVariable(String name, String value) {

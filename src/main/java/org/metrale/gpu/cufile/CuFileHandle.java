@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicLong;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaStream;
@@ -28,9 +27,8 @@ import org.metrale.gpu.cuda.CudaStream;
  * storage, as the file system's own calls do.
  */
 public final class CuFileHandle extends NativeResource {
-  private final CuFileDriver driver;
   private final OpenFile file;
-  private final CuFilePolicy policy;
+  private final Mover mover;
 
   /** cuFile's handle; only where {@link #route} is not POSIX. */
   private final long handle;
@@ -41,19 +39,11 @@ public final class CuFileHandle extends NativeResource {
   private CuFileHandle(
       CuFileDriver driver, OpenFile file, CuFilePolicy policy, Registration found) {
     super(driver);
-    this.driver = driver;
     this.file = file;
-    this.policy = policy;
-    this.handle = found.handle;
-    this.route = found.route;
-    this.fallbackCause = found.problem;
-  }
-
-  /** What came of the policy: a handle with its route, or why there is none. */
-  private record Registration(long handle, CuFileRoute route, GpuException problem) {
-    static Registration none(GpuException problem) {
-      return new Registration(0, CuFileRoute.POSIX, problem);
-    }
+    this.handle = found.handle();
+    this.mover = new Mover(driver, file, policy, found.handle(), found.route());
+    this.route = found.route();
+    this.fallbackCause = found.problem();
   }
 
   /**
@@ -102,51 +92,17 @@ public final class CuFileHandle extends NativeResource {
     boolean made = false;
     Registration found = null;
     try {
-      found = register(driver, file, policy);
+      found = Registration.of(driver, file, policy);
       CuFileHandle out = new CuFileHandle(driver, file, policy, found);
       made = true;
       return out;
     } finally {
       if (!made) {
-        if (found != null && found.route != CuFileRoute.POSIX) {
-          CuFileCalls.cuFileHandleDeregister(found.handle);
+        if (found != null && found.route() != CuFileRoute.POSIX) {
+          CuFileCalls.cuFileHandleDeregister(found.handle());
         }
         file.close();
       }
-    }
-  }
-
-  private static Registration register(CuFileDriver driver, OpenFile file, CuFilePolicy policy) {
-    if (policy == CuFilePolicy.FORCE_POSIX) {
-      return Registration.none(null);
-    }
-    boolean forced = policy == CuFilePolicy.FORCE_GDS;
-    if (!driver.isCuFileOpen()) {
-      if (forced) {
-        driver.requireCuFile();
-      }
-      return Registration.none(driver.unavailabilityCause().orElseThrow());
-    }
-    if (forced && file.direct() < 0) {
-      throw CuFileException.ofNegative("open", file.direct(), file.where(-1, -1, "flag=O_DIRECT"));
-    }
-    try {
-      int fd = file.direct() >= 0 ? file.direct() : file.buffered();
-      long handle = CuFileCalls.cuFileHandleRegister(fd, file.where(-1, -1, "policy=" + policy));
-      CuFileRoute route = Routes.of(driver.properties(), file.fileSystem(), file.direct() >= 0);
-      if (forced && route == CuFileRoute.COMPAT) {
-        CuFileCalls.cuFileHandleDeregister(handle);
-        throw CuFileException.of(
-            "cuFileHandleRegister",
-            CuFileResult.IO_NOT_SUPPORTED,
-            file.where(-1, -1, "policy=FORCE_GDS, only compatible mode is to be had"));
-      }
-      return new Registration(handle, route, null);
-    } catch (GpuException e) {
-      if (forced) {
-        throw e;
-      }
-      return Registration.none(e);
     }
   }
 
@@ -373,8 +329,8 @@ public final class CuFileHandle extends NativeResource {
     return handle;
   }
 
-  CuFileDriver driver() {
-    return driver;
+  CuFileSpan span(CuFileMemory memory) {
+    return mover.span(memory);
   }
 
   OpenFile file() {
@@ -382,8 +338,7 @@ public final class CuFileHandle extends NativeResource {
   }
 
   CuFileException failed(String call, long answer, long offset, long lengthBytes) {
-    return CuFileException.ofNegative(
-        call, answer, file.where(offset, lengthBytes, "route=" + route));
+    return mover.failed(call, answer, offset, lengthBytes);
   }
 
   static void requireOffset(long fileOffsetBytes, long lengthBytes) {
@@ -402,7 +357,7 @@ public final class CuFileHandle extends NativeResource {
     try {
       buffer.begin();
       try {
-        return move(write, memory, bufferOffset, fileOffset, lengthBytes);
+        return mover.move(write, memory, bufferOffset, fileOffset, lengthBytes);
       } finally {
         buffer.end();
       }
@@ -415,80 +370,12 @@ public final class CuFileHandle extends NativeResource {
     requireOffset(fileOffset, memory.lengthBytes());
     memory.requireOpen();
     acquire();
-    try (CuFileHold hold = new CuFileHold("memory of a transfer", memory.owners())) {
+    try (CuFileHold hold = CuFileHold.open("memory of a transfer", memory.owners())) {
       Objects.requireNonNull(hold);
-      return move(write, memory, 0, fileOffset, memory.lengthBytes());
+      return mover.move(write, memory, 0, fileOffset, memory.lengthBytes());
     } finally {
       release();
     }
-  }
-
-  private CuFileTransfer move(
-      boolean write, CuFileMemory memory, long memoryOffset, long fileOffset, long lengthBytes) {
-    boolean throughCuFile =
-        route != CuFileRoute.POSIX && (memory.isOnDevice() || policy == CuFilePolicy.FORCE_GDS);
-    return throughCuFile
-        ? cuFile(write, memory, memoryOffset, fileOffset, lengthBytes)
-        : posix(write, memory.slice(memoryOffset, lengthBytes), fileOffset);
-  }
-
-  private CuFileTransfer cuFile(
-      boolean write, CuFileMemory memory, long memoryOffset, long fileOffset, long lengthBytes) {
-    long base = memory.address();
-    long done;
-    if (driver.pool().isShared(lengthBytes)) {
-      done =
-          driver
-              .pool()
-              .share(
-                  lengthBytes,
-                  fileOffset,
-                  (from, part) ->
-                      cuFileOnce(write, base, part, fileOffset + from, memoryOffset + from));
-    } else {
-      done = cuFileOnce(write, base, lengthBytes, fileOffset, memoryOffset);
-    }
-    if (done < 0) {
-      throw failed(write ? "cuFileWrite" : "cuFileRead", done, fileOffset, lengthBytes);
-    }
-    return new CuFileTransfer(done, route, route == CuFileRoute.COMPAT ? 0 : done);
-  }
-
-  private long cuFileOnce(
-      boolean write, long base, long lengthBytes, long fileOffset, long baseOffset) {
-    return write
-        ? CuFileCalls.cuFileWrite(handle, base, lengthBytes, fileOffset, baseOffset)
-        : CuFileCalls.cuFileRead(handle, base, lengthBytes, fileOffset, baseOffset);
-  }
-
-  private CuFileTransfer posix(boolean write, CuFileMemory memory, long fileOffset) {
-    long lengthBytes = memory.lengthBytes();
-    AtomicLong direct = new AtomicLong();
-    long done =
-        driver.pool().isShared(lengthBytes)
-            ? driver
-                .pool()
-                .share(
-                    lengthBytes,
-                    fileOffset,
-                    (from, part) ->
-                        posixOnce(write, memory.slice(from, part), fileOffset + from, direct))
-            : posixOnce(write, memory, fileOffset, direct);
-    if (done < 0) {
-      throw CuFileException.ofNegative(
-          write ? "pwrite" : "pread", done, file.where(fileOffset, lengthBytes, "route=POSIX"));
-    }
-    return new CuFileTransfer(done, CuFileRoute.POSIX, direct.get());
-  }
-
-  private long posixOnce(boolean write, CuFileMemory memory, long fileOffset, AtomicLong direct) {
-    PosixTransfer transfer = new PosixTransfer(file, write);
-    long done =
-        memory.isOnDevice()
-            ? driver.bounce(memory.context()).move(transfer, write, memory.range(), fileOffset)
-            : transfer.move(memory.address(), memory.lengthBytes(), fileOffset);
-    direct.addAndGet(transfer.directBytes());
-    return done;
   }
 
   private long answered(String call, long answer, long offset, long lengthBytes) {
@@ -500,7 +387,7 @@ public final class CuFileHandle extends NativeResource {
 
   /** A transfer whose memory and file the caller keeps open. */
   CuFileTransfer moveHeld(CuFileBuffer buffer, CuFileOperation.Work work) {
-    return move(
+    return mover.move(
         work.write(),
         buffer.memory(),
         work.memoryOffsetBytes(),

@@ -5,6 +5,7 @@ import java.util.Objects;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaContext;
+import org.metrale.gpu.cuda.CudaDriver;
 import org.metrale.gpu.cuda.CudaLocation;
 import org.metrale.gpu.cuda.DeviceMemory;
 import org.metrale.gpu.cuda.HostMemory;
@@ -21,6 +22,8 @@ public final class CuFileMemory {
   /** The device's context, null for memory of the host. */
   private final CudaContext context;
 
+  private final long contextAddress;
+
   /** What must stay open, null if nothing of ours. */
   private final NativeResource owner;
 
@@ -29,6 +32,7 @@ public final class CuFileMemory {
     this.range = range;
     this.onDevice = onDevice;
     this.context = context;
+    this.contextAddress = context == null ? 0 : contextAddress(context);
     this.owner = owner;
   }
 
@@ -115,12 +119,22 @@ public final class CuFileMemory {
     return range.address();
   }
 
+  private static long contextAddress(CudaContext context) {
+    CuFileCalls.useDriver(CudaDriver.functions()); // always the same
+    return context.address();
+  }
+
   CudaBuffer range() {
     return range;
   }
 
   CudaContext context() {
     return Objects.requireNonNull(context, "context");
+  }
+
+  /** The device's context, or 0 for memory of the host. */
+  long contextAddress() {
+    return contextAddress;
   }
 
   void requireOpen() {

@@ -85,7 +85,7 @@ public final class CuFileOperation extends NativeResource {
   @MustBeClosed
   private static CuFileOperation atOnce(
       CuFileHandle file, CuFileBuffer buffer, CudaStream stream, Work work) {
-    try (CuFileHold hold = new CuFileHold("a transfer in its caller", file, buffer, stream)) {
+    try (CuFileHold hold = CuFileHold.open("a transfer in its caller", file, buffer, stream)) {
       if (!stream.synchronize(STREAM_TIMEOUT)) {
         throw new IllegalStateException(hold + ": " + stream + " is busy after " + STREAM_TIMEOUT);
       }
@@ -98,13 +98,13 @@ public final class CuFileOperation extends NativeResource {
   }
 
   private void submit(CuFileBuffer buffer, CudaStream stream) {
-    long base = buffer.memory().address();
+    CuFileSpan span = file.span(buffer.memory());
     CuFileException.Where where =
         file.file().where(work.fileOffsetBytes, work.lengthBytes, "route=" + file.route());
     if (work.write) {
-      CuFileCalls.cuFileWriteAsync(file.handle(), base, arguments, stream.address(), where);
+      CuFileCalls.cuFileWriteAsync(span, arguments, stream.address(), where);
     } else {
-      CuFileCalls.cuFileReadAsync(file.handle(), base, arguments, stream.address(), where);
+      CuFileCalls.cuFileReadAsync(span, arguments, stream.address(), where);
     }
   }
 

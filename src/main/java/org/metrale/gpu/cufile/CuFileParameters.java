@@ -8,76 +8,94 @@ package org.metrale.gpu.cufile;
 public final class CuFileParameters {
   CuFileParameters() {}
 
-  /** Parameters that are numbers, in the header's order. */
+  /** Parameters that are numbers, with the header's numbers. */
   public enum Size {
     /** Level of statistics. */
-    PROFILE_STATS,
+    PROFILE_STATS(0),
     /** Entries of the queue of transfers. */
-    EXECUTION_MAX_IO_QUEUE_DEPTH,
+    EXECUTION_MAX_IO_QUEUE_DEPTH(1),
     /** Threads of cuFile's own. */
-    EXECUTION_MAX_IO_THREADS,
+    EXECUTION_MAX_IO_THREADS(2),
     /** Smallest transfer that is split, in KiB. */
-    EXECUTION_MIN_IO_THRESHOLD_SIZE_KB,
+    EXECUTION_MIN_IO_THRESHOLD_SIZE_KB(3),
     /** Parts that one transfer is split into. */
-    EXECUTION_MAX_REQUEST_PARALLELISM,
+    EXECUTION_MAX_REQUEST_PARALLELISM(4),
     /** Largest direct piece, in KiB. */
-    PROPERTIES_MAX_DIRECT_IO_SIZE_KB,
+    PROPERTIES_MAX_DIRECT_IO_SIZE_KB(5),
     /** Device memory for bounce buffers, in KiB. */
-    PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB,
+    PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB(6),
     /** Size of a bounce buffer, in KiB. */
-    PROPERTIES_PER_BUFFER_CACHE_SIZE_KB,
+    PROPERTIES_PER_BUFFER_CACHE_SIZE_KB(7),
     /** Device memory that may be registered, in KiB. */
-    PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB,
+    PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB(8),
     /** Entries of a batch. */
-    PROPERTIES_IO_BATCHSIZE,
+    PROPERTIES_IO_BATCHSIZE(9),
     /** Largest transfer that is polled for, in KiB. */
-    POLLTHRESHOLD_SIZE_KB,
+    POLLTHRESHOLD_SIZE_KB(10),
     /** Time-out of a batch, in milliseconds. */
-    PROPERTIES_BATCH_IO_TIMEOUT_MS
+    PROPERTIES_BATCH_IO_TIMEOUT_MS(11);
+
+    private final int number;
+
+    Size(int number) {
+      this.number = number;
+    }
   }
 
-  /** Parameters that are on or off, in the header's order. */
+  /** Parameters that are on or off, with the header's numbers. */
   public enum Flag {
     /** Poll for small transfers. */
-    PROPERTIES_USE_POLL_MODE,
+    PROPERTIES_USE_POLL_MODE(0),
     /** Go through host memory where there is no other way. */
-    PROPERTIES_ALLOW_COMPAT_MODE,
+    PROPERTIES_ALLOW_COMPAT_MODE(1),
     /** Always go through host memory. */
-    FORCE_COMPAT_MODE,
+    FORCE_COMPAT_MODE(2),
     /** Check the file system more closely. */
-    FS_MISC_API_CHECK_AGGRESSIVE,
+    FS_MISC_API_CHECK_AGGRESSIVE(3),
     /** Split transfers. */
-    EXECUTION_PARALLEL_IO,
+    EXECUTION_PARALLEL_IO(4),
     /** Deprecated by cuFile. */
-    PROFILE_NVTX,
+    PROFILE_NVTX(5),
     /** Take host memory too. */
-    PROPERTIES_ALLOW_SYSTEM_MEMORY,
+    PROPERTIES_ALLOW_SYSTEM_MEMORY(6),
     /** Use the kernel's peer-to-peer DMA. */
-    USE_PCIP2PDMA,
+    USE_PCIP2PDMA(7),
     /** Use io_uring. */
-    PREFER_IO_URING,
+    PREFER_IO_URING(8),
     /** Demand direct descriptors. */
-    FORCE_ODIRECT_MODE,
+    FORCE_ODIRECT_MODE(9),
     /** Do not look at the PCIe topology. */
-    SKIP_TOPOLOGY_DETECTION,
+    SKIP_TOPOLOGY_DETECTION(10),
     /** Do without memory operations on streams. */
-    STREAM_MEMOPS_BYPASS,
+    STREAM_MEMOPS_BYPASS(11),
     /** Plain file system calls. */
-    PROPERTIES_POSIX_IO_MODE,
+    PROPERTIES_POSIX_IO_MODE(12),
     /** Fall back during a transfer. */
-    GDS_FALLBACK_IO
+    GDS_FALLBACK_IO(13);
+
+    private final int number;
+
+    Flag(int number) {
+      this.number = number;
+    }
   }
 
-  /** Parameters that are texts, in the header's order. */
+  /** Parameters that are texts, with the header's numbers. */
   public enum Text {
     /** What is logged. */
-    LOGGING_LEVEL,
+    LOGGING_LEVEL(0),
     /** The log's file. */
-    ENV_LOGFILE_PATH,
+    ENV_LOGFILE_PATH(1),
     /** The log's folder. */
-    LOG_DIR,
+    LOG_DIR(2),
     /** Transport of network file systems. */
-    RDMA_TRANSPORT
+    RDMA_TRANSPORT(3);
+
+    private final int number;
+
+    Text(int number) {
+      this.number = number;
+    }
   }
 
   /**
@@ -89,7 +107,7 @@ public final class CuFileParameters {
    * @wraps {@code cuFileGetParameterSizeT}; cufile.h, cuFile 1.14 and later
    */
   public long value(Size parameter) {
-    return CuFileCalls.cuFileGetParameterSizeT(parameter.ordinal());
+    return CuFileCalls.cuFileGetParameterSizeT(parameter.number);
   }
 
   /**
@@ -101,7 +119,7 @@ public final class CuFileParameters {
    * @wraps {@code cuFileGetParameterBool}; cufile.h, cuFile 1.14 and later
    */
   public boolean isOn(Flag parameter) {
-    return CuFileCalls.cuFileGetParameterBool(parameter.ordinal());
+    return CuFileCalls.cuFileGetParameterBool(parameter.number);
   }
 
   /**
@@ -113,7 +131,7 @@ public final class CuFileParameters {
    * @wraps {@code cuFileGetParameterString}; cufile.h, cuFile 1.14 and later
    */
   public String value(Text parameter) {
-    return CuFileCalls.cuFileGetParameterString(parameter.ordinal());
+    return CuFileCalls.cuFileGetParameterString(parameter.number);
   }
 
   /**
@@ -125,7 +143,7 @@ public final class CuFileParameters {
    * @wraps {@code cuFileSetParameterSizeT}; cufile.h, cuFile 1.14 and later
    */
   public void set(Size parameter, long value) {
-    CuFileCalls.cuFileSetParameterSizeT(parameter.ordinal(), value);
+    CuFileCalls.cuFileSetParameterSizeT(parameter.number, value);
   }
 
   /**
@@ -137,7 +155,7 @@ public final class CuFileParameters {
    * @wraps {@code cuFileSetParameterBool}; cufile.h, cuFile 1.14 and later
    */
   public void set(Flag parameter, boolean on) {
-    CuFileCalls.cuFileSetParameterBool(parameter.ordinal(), on);
+    CuFileCalls.cuFileSetParameterBool(parameter.number, on);
   }
 
   /**
@@ -149,6 +167,6 @@ public final class CuFileParameters {
    * @wraps {@code cuFileSetParameterString}; cufile.h, cuFile 1.14 and later
    */
   public void set(Text parameter, String value) {
-    CuFileCalls.cuFileSetParameterString(parameter.ordinal(), value);
+    CuFileCalls.cuFileSetParameterString(parameter.number, value);
   }
 }

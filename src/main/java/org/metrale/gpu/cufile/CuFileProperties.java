@@ -56,7 +56,7 @@ public record CuFileProperties(
    * @return true if compatible mode is allowed
    */
   public boolean isCompatAllowed() {
-    return (controlFlags >> ALLOW_COMPAT & 1) != 0;
+    return ((controlFlags >> ALLOW_COMPAT) & 1) != 0;
   }
 
   /**
@@ -65,7 +65,7 @@ public record CuFileProperties(
    * @return true if it can
    */
   public boolean hasP2pDma() {
-    return (featureFlags >> P2P & 1) != 0;
+    return ((featureFlags >> P2P) & 1) != 0;
   }
 
   /**
@@ -75,6 +75,6 @@ public record CuFileProperties(
    * @return true if it is
    */
   public boolean supportsStorage(int storage) {
-    return (statusFlags >> storage & 1) != 0;
+    return ((statusFlags >> storage) & 1) != 0;
   }
 }

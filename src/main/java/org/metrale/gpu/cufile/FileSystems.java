@@ -37,18 +37,16 @@ final class FileSystems {
     return NAMES.getOrDefault(magic, "0x" + Long.toHexString(magic));
   }
 
-  /**
-   * The kind of file system that a path which could not be opened would lie on, if that can be
-   * told.
-   */
+  /** The kind of file system that a path which could not be opened would lie on, or no text. */
   static String ofFolder(Path path) {
-    for (Path at = path.toAbsolutePath(); at != null; at = at.getParent()) {
-      try {
-        return Files.getFileStore(at).type();
-      } catch (IOException | SecurityException e) {
-        continue; // it does not exist: the folder above it may
-      }
+    Path at = path.toAbsolutePath();
+    while (at != null && !Files.exists(at)) {
+      at = at.getParent();
     }
-    return "";
+    try {
+      return at == null ? "" : Files.getFileStore(at).type();
+    } catch (IOException | SecurityException e) {
+      return ""; // said in a message only
+    }
   }
 }

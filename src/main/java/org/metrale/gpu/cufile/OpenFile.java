@@ -34,7 +34,7 @@ final class OpenFile {
     this.fileSystem = FileSystems.name(CuFileCalls.fileSystem(buffered));
     int fd =
         CuFileCalls.reopen(
-            buffered, mode & (CuFileCalls.READ | CuFileCalls.WRITE) | CuFileCalls.DIRECT);
+            buffered, (mode & (CuFileCalls.READ | CuFileCalls.WRITE)) | CuFileCalls.DIRECT);
     long alignment = fd < 0 ? 0 : alignment(fd, (mode & CuFileCalls.READ) != 0);
     if (fd >= 0 && alignment == 0) {
       CuFileCalls.close(fd);
@@ -103,7 +103,7 @@ final class OpenFile {
     }
     long block = Math.max(CuFileCalls.blockBytes(fd), 512);
     long pages = Math.max(CuFileCalls.pageBytes(), block);
-    return pages << 32 | pages;
+    return (pages << 32) | pages;
   }
 
   /** The smallest alignment with which a direct read succeeds. */
@@ -112,7 +112,7 @@ final class OpenFile {
     try {
       for (long step = 512; step <= TRIAL_BYTES; step *= 2) {
         if (CuFileCalls.pread(fd, memory + step, step, 0) >= 0) {
-          return step << 32 | step;
+          return (step << 32) | step;
         }
       }
       return 0;

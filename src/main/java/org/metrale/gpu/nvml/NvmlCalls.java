@@ -2,6 +2,7 @@ package org.metrale.gpu.nvml;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.Pointer;
 import org.metrale.global.nvml;
 import org.metrale.nvml.nvmlDevice_st;
@@ -24,7 +25,8 @@ final class NvmlCalls {
   }
 
   static nvmlDevice_st pointer(long handle) {
-    return new nvmlDevice_st(new Address(handle));
+    // A byte pointer counts in bytes, here from address 0.
+    return new nvmlDevice_st(new BytePointer((Pointer) null).getPointer(handle));
   }
 
   static void metrale_nvml_init() {
@@ -79,7 +81,7 @@ final class NvmlCalls {
 
   static NvmlAnswer metrale_nvml_query_one(long device, NvmlQuery query, int argument) {
     NvmlScratch scratch = NvmlScratch.ofThread();
-    nvml.metrale_nvml_query_one(device, query.ordinal(), argument, scratch.address());
+    nvml.metrale_nvml_query_one(device, query.number(), argument, scratch.address());
     return new NvmlAnswer(scratch.bytes());
   }
 
@@ -91,7 +93,7 @@ final class NvmlCalls {
   static NvmlReading<String> metrale_nvml_text(long device, NvmlTextQuery query, int argument) {
     NvmlScratch scratch = NvmlScratch.ofThread();
     int code =
-        nvml.metrale_nvml_text(device, query.ordinal(), argument, scratch.address(), TEXT_BYTES);
+        nvml.metrale_nvml_text(device, query.number(), argument, scratch.address(), TEXT_BYTES);
     return NvmlReading.of(new NvmlResult(code), () -> text(scratch.bytes()));
   }
 
@@ -198,13 +200,5 @@ final class NvmlCalls {
     byte[] out = new byte[length];
     in.get(0, out);
     return new String(out, StandardCharsets.UTF_8);
-  }
-
-  /** A pointer made from its address. */
-  private static final class Address extends Pointer {
-    Address(long address) {
-      super((Pointer) null);
-      this.address = address;
-    }
   }
 }

@@ -12,5 +12,11 @@ public enum NvmlClock {
   MEMORY,
 
   /** Of the video engines. */
-  VIDEO
+  VIDEO;
+
+  /** The number in the header, which has the same order; a test compares the two. */
+  @SuppressWarnings("EnumOrdinal")
+  int number() {
+    return ordinal();
+  }
 }

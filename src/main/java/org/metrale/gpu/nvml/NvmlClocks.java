@@ -19,7 +19,7 @@ public final class NvmlClocks {
    * @wraps {@code nvmlDeviceGetClockInfo}; nvml.h
    */
   public NvmlReading<Long> megahertz(NvmlClock clock) {
-    return device.number(NvmlQuery.CLOCK, clock.ordinal());
+    return device.number(NvmlQuery.CLOCK, clock.number());
   }
 
   /**
@@ -30,7 +30,7 @@ public final class NvmlClocks {
    * @wraps {@code nvmlDeviceGetMaxClockInfo}; nvml.h
    */
   public NvmlReading<Long> maxMegahertz(NvmlClock clock) {
-    return device.number(NvmlQuery.MAX_CLOCK, clock.ordinal());
+    return device.number(NvmlQuery.MAX_CLOCK, clock.number());
   }
 
   /**
@@ -41,7 +41,7 @@ public final class NvmlClocks {
    * @wraps {@code nvmlDeviceGetApplicationsClock}; nvml.h
    */
   public NvmlReading<Long> applicationMegahertz(NvmlClock clock) {
-    return device.number(NvmlQuery.APPLICATION_CLOCK, clock.ordinal());
+    return device.number(NvmlQuery.APPLICATION_CLOCK, clock.number());
   }
 
   /**
@@ -52,7 +52,7 @@ public final class NvmlClocks {
    * @wraps {@code nvmlDeviceGetDefaultApplicationsClock}; nvml.h
    */
   public NvmlReading<Long> defaultApplicationMegahertz(NvmlClock clock) {
-    return device.number(NvmlQuery.DEFAULT_CLOCK, clock.ordinal());
+    return device.number(NvmlQuery.DEFAULT_CLOCK, clock.number());
   }
 
   /**
@@ -63,7 +63,7 @@ public final class NvmlClocks {
    * @wraps {@code nvmlDeviceGetMaxCustomerBoostClock}; nvml.h
    */
   public NvmlReading<Long> boostMegahertz(NvmlClock clock) {
-    return device.number(NvmlQuery.BOOST_CLOCK, clock.ordinal());
+    return device.number(NvmlQuery.BOOST_CLOCK, clock.number());
   }
 
   /**
@@ -132,7 +132,7 @@ public final class NvmlClocks {
    */
   public NvmlReading<Duration> heldBack(NvmlHoldBack policy) {
     return device
-        .query(NvmlQuery.VIOLATION, policy.ordinal())
+        .query(NvmlQuery.VIOLATION, policy.number())
         .reading(answer -> Duration.ofNanos(answer.value(0)));
   }
 

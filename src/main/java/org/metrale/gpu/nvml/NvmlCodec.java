@@ -9,5 +9,11 @@ public enum NvmlCodec {
   HEVC,
 
   /** AV1. */
-  AV1
+  AV1;
+
+  /** The number in the header, which has the same order; a test compares the two. */
+  @SuppressWarnings("EnumOrdinal")
+  int number() {
+    return ordinal();
+  }
 }

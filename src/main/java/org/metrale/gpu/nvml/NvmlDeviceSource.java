@@ -23,7 +23,7 @@ final class NvmlDeviceSource implements NvmlSampleSource {
       NvmlMetric metric = NvmlMetric.at(i);
       codeAt[i] = -1;
       if (!metric.isSlow()) {
-        long step = (long) metric.argument() << Integer.SIZE | metric.query().ordinal();
+        long step = (long) metric.argument() << Integer.SIZE | metric.query().number();
         if (!steps.contains(step)) {
           steps.add(step);
         }

@@ -47,7 +47,7 @@ public final class NvmlEcc {
    * @wraps {@code nvmlDeviceGetTotalEccErrors}; nvml.h
    */
   public NvmlReading<Long> errors(NvmlEccError error, NvmlEccCounter counter) {
-    return device.number(NvmlQuery.ECC_ERRORS, error.ordinal() | counter.ordinal() << 8);
+    return device.number(NvmlQuery.ECC_ERRORS, error.number() | counter.number() << 8);
   }
 
   /**
@@ -62,8 +62,7 @@ public final class NvmlEcc {
   public NvmlReading<Long> errors(
       NvmlEccError error, NvmlEccCounter counter, NvmlMemoryLocation location) {
     return device.number(
-        NvmlQuery.MEMORY_ERRORS,
-        error.ordinal() | counter.ordinal() << 8 | location.ordinal() << 16);
+        NvmlQuery.MEMORY_ERRORS, error.number() | counter.number() << 8 | location.number() << 16);
   }
 
   /**

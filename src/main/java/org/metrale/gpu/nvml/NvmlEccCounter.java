@@ -6,5 +6,11 @@ public enum NvmlEccCounter {
   VOLATILE,
 
   /** Over the device's life. */
-  AGGREGATE
+  AGGREGATE;
+
+  /** The number in the header, which has the same order; a test compares the two. */
+  @SuppressWarnings("EnumOrdinal")
+  int number() {
+    return ordinal();
+  }
 }

@@ -6,5 +6,11 @@ public enum NvmlEccError {
   CORRECTED,
 
   /** Errors that were only found. */
-  UNCORRECTED
+  UNCORRECTED;
+
+  /** The number in the header, which has the same order; a test compares the two. */
+  @SuppressWarnings("EnumOrdinal")
+  int number() {
+    return ordinal();
+  }
 }

@@ -93,7 +93,7 @@ public record NvmlFabric(
   private static long bigEndian(ByteBuffer bytes, int at) {
     long out = 0;
     for (int i = 0; i < Long.BYTES; i++) {
-      out = out << Byte.SIZE | bytes.get(at + i) & 0xFF;
+      out = (out << Byte.SIZE) | (bytes.get(at + i) & 0xFF);
     }
     return out;
   }

@@ -18,5 +18,11 @@ public enum NvmlHoldBack {
   LOW_UTILIZATION,
 
   /** The voltage that the part may have for its life. */
-  RELIABILITY
+  RELIABILITY;
+
+  /** The number in the header, which has the same order; a test compares the two. */
+  @SuppressWarnings("EnumOrdinal")
+  int number() {
+    return ordinal();
+  }
 }

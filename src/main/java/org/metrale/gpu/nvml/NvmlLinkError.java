@@ -15,5 +15,11 @@ public enum NvmlLinkError {
   CRC_DATA,
 
   /** Memory errors of the link. */
-  ECC_DATA
+  ECC_DATA;
+
+  /** The number in the header, which has the same order; a test compares the two. */
+  @SuppressWarnings("EnumOrdinal")
+  int number() {
+    return ordinal();
+  }
 }

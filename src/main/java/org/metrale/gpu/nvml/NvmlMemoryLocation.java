@@ -24,5 +24,11 @@ public enum NvmlMemoryLocation {
   CBU,
 
   /** All memory on the chip. */
-  SRAM
+  SRAM;
+
+  /** The number in the header, which has the same order; a test compares the two. */
+  @SuppressWarnings("EnumOrdinal")
+  int number() {
+    return ordinal();
+  }
 }

@@ -102,6 +102,12 @@ public enum NvmlMetric {
     return ALL.length;
   }
 
+  /** Where the metric stands in arrays of all of them. */
+  @SuppressWarnings("EnumOrdinal")
+  int index() {
+    return ordinal();
+  }
+
   NvmlQuery query() {
     return query;
   }

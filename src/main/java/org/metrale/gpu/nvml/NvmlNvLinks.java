@@ -68,7 +68,7 @@ public final class NvmlNvLinks {
    */
   public NvmlReading<Long> errors(int link, NvmlLinkError error) {
     Objects.checkIndex(link, 256);
-    return device.number(NvmlQuery.LINK_ERRORS, link | error.ordinal() << 8);
+    return device.number(NvmlQuery.LINK_ERRORS, link | error.number() << 8);
   }
 
   /**

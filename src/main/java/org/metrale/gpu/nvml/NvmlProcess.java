@@ -31,7 +31,7 @@ public record NvmlProcess(
         BYTES,
         (scratch, capacity) ->
             NvmlCalls.metrale_nvml_processes(
-                device.handle(), kind.ordinal(), scratch, NvmlLists.OFFSET_BYTES, capacity),
+                device.handle(), kind.number(), scratch, NvmlLists.OFFSET_BYTES, capacity),
         bytes ->
             i -> {
               int at = NvmlLists.OFFSET_BYTES + i * BYTES;

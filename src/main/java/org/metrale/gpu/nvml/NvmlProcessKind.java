@@ -9,5 +9,11 @@ public enum NvmlProcessKind {
   GRAPHICS,
 
   /** Those that compute through the multi-process service. */
-  MPS
+  MPS;
+
+  /** The number in the header, which has the same order; a test compares the two. */
+  @SuppressWarnings("EnumOrdinal")
+  int number() {
+    return ordinal();
+  }
 }

@@ -81,5 +81,11 @@ enum NvmlQuery {
   SUPPORTED_EVENTS,
   GPM_SUPPORT,
   ENCODER_CAPACITY,
-  ENCODER_STATISTICS
+  ENCODER_STATISTICS;
+
+  /** The number in the header, which has the same order; a test compares the two. */
+  @SuppressWarnings("EnumOrdinal")
+  int number() {
+    return ordinal();
+  }
 }

@@ -45,8 +45,8 @@ public final class NvmlSample {
    * @param value the value if the code is 0
    */
   public void put(NvmlMetric metric, int code, long value) {
-    values[metric.ordinal()] = code == 0 ? value : 0;
-    codes[metric.ordinal()] = code;
+    values[metric.index()] = code == 0 ? value : 0;
+    codes[metric.index()] = code;
   }
 
   /**
@@ -56,7 +56,7 @@ public final class NvmlSample {
    * @return the reading; failed with {@code NVML_ERROR_NO_DATA} (21) before the first sample of it
    */
   public NvmlReading<Long> reading(NvmlMetric metric) {
-    return NvmlReading.of(new NvmlResult(codes[metric.ordinal()]), () -> values[metric.ordinal()]);
+    return NvmlReading.of(new NvmlResult(codes[metric.index()]), () -> values[metric.index()]);
   }
 
   /**
@@ -66,7 +66,7 @@ public final class NvmlSample {
    * @return false if it is absent, denied or failed
    */
   public boolean has(NvmlMetric metric) {
-    return codes[metric.ordinal()] == 0;
+    return codes[metric.index()] == 0;
   }
 
   /**
@@ -77,10 +77,10 @@ public final class NvmlSample {
    * @throws NoSuchElementException if it has none; the message has the code
    */
   public long value(NvmlMetric metric) {
-    if (codes[metric.ordinal()] != 0) {
-      throw new NoSuchElementException(metric + ": " + new NvmlResult(codes[metric.ordinal()]));
+    if (codes[metric.index()] != 0) {
+      throw new NoSuchElementException(metric + ": " + new NvmlResult(codes[metric.index()]));
     }
-    return values[metric.ordinal()];
+    return values[metric.index()];
   }
 
   /**
@@ -90,7 +90,7 @@ public final class NvmlSample {
    * @return the {@code nvmlReturn_t}
    */
   public int code(NvmlMetric metric) {
-    return codes[metric.ordinal()];
+    return codes[metric.index()];
   }
 
   /**
@@ -101,7 +101,7 @@ public final class NvmlSample {
    * @return how often
    */
   public long errors(NvmlMetric metric) {
-    return errors[metric.ordinal()];
+    return errors[metric.index()];
   }
 
   /**
@@ -226,7 +226,7 @@ public final class NvmlSample {
       codes[i] = (int) from[HEAD_WORDS + METRICS + i];
       errors[i] = from[HEAD_WORDS + 2 * METRICS + i];
     }
-    hostMemory = isOnlyIn(slow, fast, NvmlMetric.MEMORY_TOTAL_BYTES.ordinal());
+    hostMemory = isOnlyIn(slow, fast, NvmlMetric.MEMORY_TOTAL_BYTES.index());
   }
 
   /** Whether the device has no such sensor and the slow sample has a value all the same. */

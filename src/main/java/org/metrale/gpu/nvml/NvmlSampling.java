@@ -2,7 +2,7 @@ package org.metrale.gpu.nvml;
 
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
-import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.Arrays;
 
 /** The work of a sampler: takes samples, counts, publishes, tells. */
 final class NvmlSampling {
@@ -12,7 +12,6 @@ final class NvmlSampling {
   private final NvmlSampleSource source;
   private final String name;
   private final NvmlSamplerClock clock;
-  private final CopyOnWriteArrayList<NvmlSampleListener> listeners = new CopyOnWriteArrayList<>();
   private final NvmlSnapshotCell fastCell = new NvmlSnapshotCell(NvmlSample.WORDS);
   private final NvmlSnapshotCell slowCell = new NvmlSnapshotCell(NvmlSample.WORDS);
   private final ThreadLocal<Words> reading = ThreadLocal.withInitial(Words::new);
@@ -29,6 +28,9 @@ final class NvmlSampling {
   private final NvmlSample slow = new NvmlSample();
   private final long[] slowWords = new long[NvmlSample.WORDS];
   private boolean slowFailureLogged;
+
+  /** Replaced, never changed, so that telling them needs neither a lock nor an iterator. */
+  private volatile NvmlSampleListener[] listeners = new NvmlSampleListener[0];
 
   private volatile NvmlSamplerState state = NvmlSamplerState.STARTING;
 
@@ -93,17 +95,23 @@ final class NvmlSampling {
     return state;
   }
 
-  void addListener(NvmlSampleListener listener) {
-    listeners.add(listener);
+  synchronized void addListener(NvmlSampleListener listener) {
+    NvmlSampleListener[] more = Arrays.copyOf(listeners, listeners.length + 1);
+    more[listeners.length] = listener;
+    listeners = more;
   }
 
-  void removeListener(NvmlSampleListener listener) {
-    listeners.remove(listener);
+  synchronized void removeListener(NvmlSampleListener listener) {
+    listeners =
+        Arrays.stream(listeners)
+            .filter(other -> !other.equals(listener))
+            .toArray(NvmlSampleListener[]::new);
   }
 
   private void tell() {
     boolean recorded = event.isEnabled();
-    if (!recorded && listeners.isEmpty()) {
+    NvmlSampleListener[] all = listeners;
+    if (!recorded && all.length == 0) {
       return;
     }
     read(told);
@@ -113,11 +121,11 @@ final class NvmlSampling {
       event.fill(told);
       event.commit();
     }
-    for (NvmlSampleListener listener : listeners) {
+    for (NvmlSampleListener listener : all) {
       try {
         listener.sampled(told);
       } catch (RuntimeException e) {
-        listeners.remove(listener);
+        removeListener(listener);
         LOG.log(Level.WARNING, "a listener of " + name + " failed and is told no more", e);
       }
     }

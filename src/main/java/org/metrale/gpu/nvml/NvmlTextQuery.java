@@ -16,5 +16,11 @@ enum NvmlTextQuery {
   DRIVER,
   NVML,
   PROCESS,
-  ERROR
+  ERROR;
+
+  /** The number in the header, which has the same order; a test compares the two. */
+  @SuppressWarnings("EnumOrdinal")
+  int number() {
+    return ordinal();
+  }
 }

@@ -48,7 +48,7 @@ public final class NvmlThermals {
    * @wraps {@code nvmlDeviceGetTemperatureThreshold}; nvml.h
    */
   public NvmlReading<Long> thresholdCelsius(NvmlThreshold threshold) {
-    return device.number(NvmlQuery.THRESHOLD, threshold.ordinal());
+    return device.number(NvmlQuery.THRESHOLD, threshold.number());
   }
 
   /**

@@ -24,5 +24,11 @@ public enum NvmlThreshold {
   ACOUSTIC_MAX,
 
   /** The target of the platform's own regulation. */
-  GPS_CURRENT
+  GPS_CURRENT;
+
+  /** The number in the header, which has the same order; a test compares the two. */
+  @SuppressWarnings("EnumOrdinal")
+  int number() {
+    return ordinal();
+  }
 }

@@ -91,7 +91,7 @@ public final class NvmlUtilization {
    * @wraps {@code nvmlDeviceGetEncoderCapacity}; nvml.h
    */
   public NvmlReading<Long> encoderCapacityPercent(NvmlCodec codec) {
-    return device.number(NvmlQuery.ENCODER_CAPACITY, codec.ordinal());
+    return device.number(NvmlQuery.ENCODER_CAPACITY, codec.number());
   }
 
   /**

@@ -64,9 +64,12 @@ class NvmlEmulatorTest {
     Set<String> set = new TreeSet<>();
     for (String machine : MACHINES) {
       for (String line : resource(machine + ".txt").split("\n")) {
-        String name =
-            line.substring(0, line.indexOf('=')).replaceFirst("^mig\\.(?=\\w+\\.|\\w+$)", "");
-        String reading = name.replaceAll("\\(.*", "");
+        String reading =
+            line.substring(0, line.indexOf('='))
+                .replaceAll("\\(.*", "")
+                .replaceFirst(
+                    "^mig\\.(?=\\w+\\.|(bar1|events|fabric|field|gpm|memory|processes|unified|uuid)$)",
+                    "");
         String value = line.substring(line.indexOf('=') + 1);
         seen.add(reading);
         if (!DEFAULTS.contains(value) && !value.matches("(Absent|Denied|Failed) \\d+")) {
@@ -241,6 +244,14 @@ class NvmlEmulatorTest {
           result.value("MEMORY_RESERVED_BYTES"));
     }
     assertTrue(result.value("closeSession").startsWith("IllegalStateException"));
+  }
+
+  @Test
+  void findsTheDevicesThatCudaHas() throws Exception {
+    assertEquals(
+        List.of("true false", "true false"), behave("cuda", "gpu.kind = gb200").values("cuda"));
+    assertEquals(
+        List.of("true true", "true true"), behave("cuda", "gpu.kind = a100-mig").values("cuda"));
   }
 
   @Test

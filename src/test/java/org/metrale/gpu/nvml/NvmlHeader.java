@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 /** The constants of the header, read from the generated source so that no glue has to be loaded. */
 final class NvmlHeader {
   private static final Pattern CONSTANT =
-      Pattern.compile("\\b((?:NVML|METRALE_NVML|nvml)\\w+) = ((?:0x)?[0-9a-fA-F]+)L*\\s*[,;]");
+      Pattern.compile("\\b((?:NVML|METRALE_NVML|nvml)\\w+)\\s*=\\s*(0x[0-9a-fA-F]+|\\d+)L?\\b");
 
   private NvmlHeader() {}
 
@@ -24,9 +24,15 @@ final class NvmlHeader {
     Matcher found = CONSTANT.matcher(Files.readString(source));
     while (found.find()) {
       if (found.group(1).startsWith(beginning)) {
-        out.put(found.group(1).substring(beginning.length()), Long.decode(found.group(2)));
+        out.put(found.group(1).substring(beginning.length()), number(found.group(2)));
       }
     }
     return out;
+  }
+
+  private static long number(String text) {
+    return text.startsWith("0x")
+        ? Long.parseUnsignedLong(text.substring(2), 16)
+        : Long.parseLong(text);
   }
 }

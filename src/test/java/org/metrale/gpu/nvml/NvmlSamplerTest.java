@@ -28,10 +28,12 @@ class NvmlSamplerTest {
   /** Runs one sampler on the fake clock until the source has given that many samples. */
   private NvmlSample run(long samples, Script script, Consumer<NvmlSample> listener)
       throws Exception {
+    CountDownLatch listening = new CountDownLatch(1);
     CountDownLatch done = new CountDownLatch(1);
     NvmlSampleSource source =
         fast(
             into -> {
+              awaitQuietly(listening);
               if (into.sequence() > samples) {
                 done.countDown();
                 // Nothing more is looked at; do not run the clock away.
@@ -48,10 +50,19 @@ class NvmlSamplerTest {
               listener.accept(sample);
             }
           });
+      listening.countDown();
       assertTrue(done.await(60, TimeUnit.SECONDS));
       sampler.read(last);
     }
     return last;
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   private interface Script {
