@@ -80,7 +80,7 @@ final class FlightRing {
     keep(sequence, null, null);
   }
 
-  /** Marks operations as done and lets their buffers go. */
+  /** Marks operations as done; their buffers stay reachable until the ring comes round. */
   void finish(long first, long last, long nanos) {
     for (long sequence = Math.max(first, last - mask); sequence <= last; sequence++) {
       int index = (int) sequence & mask;
