@@ -6,8 +6,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /**
- * How a thread waits for a device without burning a core: it spins for 200 microseconds, yields up to
- * two milliseconds, then sleeps 50 microseconds, doubling up to one millisecond.
+ * How a thread waits for a device without burning a core: it spins for 200 microseconds, yields up
+ * to two milliseconds, then sleeps 50 microseconds, doubling up to one millisecond.
  *
  * <p>A fixed sleep of a millisecond costs whole milliseconds a step in a loop of short collectives;
  * spinning alone costs a core. A virtual thread that waits here gives its carrier away.

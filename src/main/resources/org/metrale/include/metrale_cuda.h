@@ -48,7 +48,8 @@ struct metrale_announcement {
 static std::mutex metrale_slot_mutex;
 static metrale_slot *metrale_free_slots;
 static std::atomic<metrale_announcement *> metrale_announcements{nullptr};
-static __thread metrale_announcement *metrale_mine __attribute__((tls_model("initial-exec")));
+/* Not initial-exec: a process may have no room left in its static block, and the glue must load. */
+static __thread metrale_announcement *metrale_mine;
 
 /* Gives the record of an ending thread to the next one. */
 struct metrale_announcement_owner {

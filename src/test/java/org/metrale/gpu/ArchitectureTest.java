@@ -70,6 +70,7 @@ final class ArchitectureTest {
       Map.of(
           ROOT + ".cuda.CudaCalls$Address", "one address for the length of a call",
           ROOT + ".nccl.NcclCalls$Address", "one address for the length of a call",
+          ROOT + ".nvml.NvmlCalls$Address", "one address for the length of a call",
           ROOT + ".nvtx.NvtxRange", "must cost nothing without a tool, which owns what is behind it",
           ROOT + ".nvtx.NvtxSpan", "must cost nothing without a tool, which owns what is behind it",
           ROOT + ".rail.ChannelTransport", "closes a channel of the JDK",

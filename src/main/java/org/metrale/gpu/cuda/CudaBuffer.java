@@ -11,9 +11,9 @@ import org.metrale.gpu.NativeResource;
  * <p>A value: it owns nothing and needs no closing. The length is always known, so every use is
  * checked against it. Keep and reuse buffers and slices on hot paths; making one allocates.
  *
- * <p><b>Ownership:</b> made from memory of this package it knows its owner, and use after the owner's
- * close is an exception. Made from a JavaCPP pointer or a {@link ByteBuffer} it keeps that reachable.
- * Made from a bare address it trusts the caller.
+ * <p><b>Ownership:</b> made from memory of this package it knows its owner, and use after the
+ * owner's close is an exception. Made from a JavaCPP pointer or a {@link ByteBuffer} it keeps that
+ * reachable. Made from a bare address it trusts the caller.
  *
  * <p><b>Threading:</b> immutable; safe for any number of threads.
  */
@@ -50,7 +50,8 @@ public final class CudaBuffer {
    * @param address where it begins
    * @param lengthBytes how many bytes it has
    * @return the buffer
-   * @throws IllegalArgumentException if the length is negative or the range leaves the address space
+   * @throws IllegalArgumentException if the length is negative or the range leaves the address
+   *     space
    */
   public static CudaBuffer of(long address, long lengthBytes) {
     if (address < 0 || lengthBytes < 0 || address + lengthBytes < 0) {
@@ -70,7 +71,8 @@ public final class CudaBuffer {
    * @param address where it begins
    * @param lengthBytes how many bytes it has
    * @return the buffer
-   * @throws IllegalArgumentException if the length is negative or the range leaves the address space
+   * @throws IllegalArgumentException if the length is negative or the range leaves the address
+   *     space
    */
   public static CudaBuffer of(NativeResource owner, long address, long lengthBytes) {
     CudaBuffer range = of(address, lengthBytes);
@@ -88,8 +90,8 @@ public final class CudaBuffer {
     Objects.requireNonNull(pointer, "pointer");
     if (pointer.isNull() || pointer.limit() <= pointer.position()) {
       throw new IllegalArgumentException(
-          "the pointer is null or has no limit, so its length is unknown: set limit(elements), or use"
-              + " of(address, lengthBytes)");
+          "the pointer is null or has no limit, so its length is unknown: set limit(elements), or"
+              + " use of(address, lengthBytes)");
     }
     long elements = pointer.limit() - pointer.position();
     CudaBuffer range = of(CudaCalls.address(pointer), elements * pointer.sizeof());

@@ -148,8 +148,7 @@ final class CudaCalls {
   }
 
   static void cuDevicePrimaryCtxRelease(int device) {
-    check(
-        "cuDevicePrimaryCtxRelease", cuda.metrale_cuDevicePrimaryCtxRelease(device), device, "");
+    check("cuDevicePrimaryCtxRelease", cuda.metrale_cuDevicePrimaryCtxRelease(device), device, "");
   }
 
   /** The context that is current on this thread, or 0. */
@@ -158,8 +157,7 @@ final class CudaCalls {
   }
 
   static int cuCtxGetDevice(long context) {
-    return (int)
-        made("cuCtxGetDevice", cuda.metrale_cuCtxGetDevice(context), NO_DEVICE, "");
+    return (int) made("cuCtxGetDevice", cuda.metrale_cuCtxGetDevice(context), NO_DEVICE, "");
   }
 
   static int[] cuCtxGetStreamPriorityRange(long context, int device) {
@@ -202,8 +200,7 @@ final class CudaCalls {
     return cuda.metrale_cuStreamQuery(slot, generation);
   }
 
-  static int cuStreamWaitEvent(
-      long slot, long generation, long eventSlot, long eventGeneration) {
+  static int cuStreamWaitEvent(long slot, long generation, long eventSlot, long eventGeneration) {
     return cuda.metrale_cuStreamWaitEvent(slot, generation, eventSlot, eventGeneration);
   }
 
@@ -277,8 +274,7 @@ final class CudaCalls {
   /** The memory type (0 if the driver does not know the address) and the device's ordinal or -1. */
   static int[] cuPointerGetAttribute(long context, int device, long address) {
     int[] two = new int[2];
-    check(
-        "cuPointerGetAttribute", cuda.metrale_cuPointerLocate(context, address, two), device, "");
+    check("cuPointerGetAttribute", cuda.metrale_cuPointerLocate(context, address, two), device, "");
     return two;
   }
 
@@ -298,7 +294,8 @@ final class CudaCalls {
         source.lengthBytes());
   }
 
-  static int cuMemsetAsync(CudaStream stream, long target, int value, int elementBytes, long count) {
+  static int cuMemsetAsync(
+      CudaStream stream, long target, int value, int elementBytes, long count) {
     return cuda.metrale_cuMemsetAsync(
         stream.slot(), stream.generation(), target, value, elementBytes, count);
   }

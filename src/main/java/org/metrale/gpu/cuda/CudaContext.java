@@ -13,10 +13,11 @@ import org.metrale.gpu.NativeResource;
 /**
  * A device's primary context, the one that NCCL and the CUDA runtime use too.
  *
- * <p>Nobody has to make it current: each call does that for itself within one native call and restores
- * what was current. So thread pools and virtual threads need no care.
+ * <p>Nobody has to make it current: each call does that for itself within one native call and
+ * restores what was current. So thread pools and virtual threads need no care.
  *
- * <p><b>Ownership:</b> what is made in a context keeps it open. Opening the same device twice counts.
+ * <p><b>Ownership:</b> what is made in a context keeps it open. Opening the same device twice
+ * counts.
  *
  * <p><b>Threading:</b> safe for any number of threads.
  */
@@ -123,7 +124,8 @@ public final class CudaContext extends NativeResource {
   /**
    * Copies and waits until the copy is done.
    *
-   * <p><b>Blocking:</b> at most {@code timeout}; the copy goes on after that and keeps its memory open.
+   * <p><b>Blocking:</b> at most {@code timeout}; the copy goes on after that and keeps its memory
+   * open.
    *
    * @param source what to read; any memory
    * @param target where to write, as long as the source; any memory
@@ -154,8 +156,7 @@ public final class CudaContext extends NativeResource {
    * @throws InterruptedException if the thread was interrupted while it waited
    * @wraps {@code cuMemsetD8Async}; cuda.h, CUDA 3.2 and later
    */
-  public boolean fill(CudaBuffer target, byte value, Duration timeout)
-      throws InterruptedException {
+  public boolean fill(CudaBuffer target, byte value, Duration timeout) throws InterruptedException {
     return Waiting.await(copyStream().fill(target, value), timeout);
   }
 

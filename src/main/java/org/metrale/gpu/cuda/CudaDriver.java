@@ -9,8 +9,8 @@ import org.metrale.gpu.LibraryUnavailableException;
 /**
  * The CUDA driver of this machine: its version and its devices.
  *
- * <p>Whether the library is here is {@link CudaLibrary}'s answer; whether it works on this machine is
- * this class's.
+ * <p>Whether the library is here is {@link CudaLibrary}'s answer; whether it works on this machine
+ * is this class's.
  *
  * <p><b>Threading:</b> safe for any number of threads.
  */

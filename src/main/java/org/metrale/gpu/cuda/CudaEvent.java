@@ -12,8 +12,8 @@ import org.metrale.gpu.NativeResource;
 /**
  * A mark in a stream that passes when the work before it is done.
  *
- * <p><b>Ownership:</b> keeps its context open. Made here or adopted it is destroyed by close; borrowed
- * it is left as it is.
+ * <p><b>Ownership:</b> keeps its context open. Made here or adopted it is destroyed by close;
+ * borrowed it is left as it is.
  *
  * <p><b>Threading:</b> safe for any number of threads. Closing waits for short calls in flight.
  */
@@ -154,8 +154,8 @@ public final class CudaEvent extends NativeResource {
   }
 
   /**
-   * Completes when the event passes; no thread of the program waits. The event must stay open and must
-   * not be recorded again until then.
+   * Completes when the event passes; no thread of the program waits. The event must stay open and
+   * must not be recorded again until then.
    *
    * @return completes normally, or with a {@link CudaException} if the work before it failed
    */

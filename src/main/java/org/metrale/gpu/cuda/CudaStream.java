@@ -11,8 +11,8 @@ import org.metrale.gpu.NativeResource;
 /**
  * A queue of work for a device, done in order.
  *
- * <p><b>Ownership:</b> keeps its context open. Made here or adopted it is destroyed by close; borrowed
- * it is left as it is. Closing does not wait for queued work, which goes on.
+ * <p><b>Ownership:</b> keeps its context open. Made here or adopted it is destroyed by close;
+ * borrowed it is left as it is. Closing does not wait for queued work, which goes on.
  *
  * <p><b>Threading:</b> safe for any number of threads. Closing waits for short calls in flight.
  */
@@ -94,7 +94,8 @@ public final class CudaStream extends NativeResource {
    * @param context the context it was made in
    * @param stream the stream; borrowed, must stay until the result is closed
    * @return the stream; close it
-   * @throws IllegalArgumentException if the pointer is null; for stream 0 see {@link #legacyDefault}
+   * @throws IllegalArgumentException if the pointer is null; for stream 0 see {@link
+   *     #legacyDefault}
    * @throws IllegalStateException if the context is closed
    */
   @MustBeClosed
@@ -377,8 +378,8 @@ public final class CudaStream extends NativeResource {
   }
 
   /**
-   * What guards this stream against being destroyed under a call, for the glue of a library that works
-   * on CUDA's streams. Not for programs.
+   * What guards this stream against being destroyed under a call, for the glue of a library that
+   * works on CUDA's streams. Not for programs.
    *
    * @return the address of its slot
    */
@@ -401,7 +402,8 @@ public final class CudaStream extends NativeResource {
 
   private CompletionStage<Void> fill(CudaBuffer target, int value, int elementBytes) {
     if (target.lengthBytes() % elementBytes != 0 || target.address() % elementBytes != 0) {
-      throw new IllegalArgumentException(target + " does not hold whole elements of " + elementBytes);
+      throw new IllegalArgumentException(
+          target + " does not hold whole elements of " + elementBytes);
     }
     return queue(
         "cuMemsetD" + 8 * elementBytes + "Async",

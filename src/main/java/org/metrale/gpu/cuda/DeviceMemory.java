@@ -7,8 +7,8 @@ import org.metrale.gpu.NativeResource;
 /**
  * Memory of a device.
  *
- * <p><b>Ownership:</b> keeps its context open. Close is refused while a copy of this package uses the
- * memory.
+ * <p><b>Ownership:</b> keeps its context open. Close is refused while a copy of this package uses
+ * the memory.
  *
  * <p><b>Threading:</b> safe for any number of threads; the bytes are the program's to order.
  */
@@ -16,7 +16,8 @@ public final class DeviceMemory extends NativeResource {
   private final CudaContext context;
   private final CudaBuffer all;
 
-  private DeviceMemory(CudaContext context, long address, long lengthBytes, CudaLocation.Kind kind) {
+  private DeviceMemory(
+      CudaContext context, long address, long lengthBytes, CudaLocation.Kind kind) {
     super(context);
     this.context = context;
     CudaLocation location = new CudaLocation(kind, context.ordinal());

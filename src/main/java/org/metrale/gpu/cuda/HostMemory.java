@@ -21,8 +21,7 @@ public final class HostMemory extends NativeResource {
   /** The program's buffer, or null if the memory was allocated here. */
   private final ByteBuffer registered;
 
-  private HostMemory(
-      CudaContext context, long address, long lengthBytes, ByteBuffer registered) {
+  private HostMemory(CudaContext context, long address, long lengthBytes, ByteBuffer registered) {
     super(context);
     this.context = context;
     this.registered = registered;

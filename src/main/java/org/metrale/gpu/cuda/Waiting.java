@@ -21,11 +21,7 @@ final class Waiting {
       if (e.getCause() instanceof CudaException failure) {
         // The same failure, with the stack of the thread that waited.
         throw new CudaException(
-            failure.call(),
-            new CudaResult(failure.code()),
-            failure.text(),
-            failure.device(),
-            "");
+            failure.call(), new CudaResult(failure.code()), failure.text(), failure.device(), "");
       }
       throw e;
     }

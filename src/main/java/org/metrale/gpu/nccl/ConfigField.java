@@ -4,8 +4,8 @@ package org.metrale.gpu.nccl;
  * The fields of NCCL's configuration in the order of the structure: where each ends, and the first
  * version whose structure has it.
  *
- * <p>The structure's name lags behind its content, so the version decides. Fields whose first version
- * no library at hand tells count from the version of the header.
+ * <p>The structure's name lags behind its content, so the version decides. Fields whose first
+ * version no library at hand tells count from the version of the header.
  */
 enum ConfigField {
   BLOCKING("blocking", 20, 2_14_03),

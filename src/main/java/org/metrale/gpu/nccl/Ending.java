@@ -125,11 +125,7 @@ final class Ending {
     }
     int code = unwrap(running);
     if (code != NcclCalls.SUCCESS) {
-      LOG.log(
-          Level.WARNING,
-          "aborting {0} answered {1}",
-          state,
-          new NcclResult(code).symbol());
+      LOG.log(Level.WARNING, "aborting {0} answered {1}", state, new NcclResult(code).symbol());
     }
   }
 

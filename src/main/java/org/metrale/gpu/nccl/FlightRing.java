@@ -64,7 +64,8 @@ final class FlightRing {
 
   void keep(long sequence, CudaBuffer send, CudaBuffer recv) {
     int at = ((int) sequence & mask) * 2;
-    // A program that goes round finds its buffers here; storing a reference costs more than looking.
+    // A program that goes round finds its buffers here; storing a reference costs more than
+    // looking.
     if (buffers[at] != send) {
       buffers[at] = send;
     }
@@ -79,7 +80,7 @@ final class FlightRing {
     keep(sequence, null, null);
   }
 
-  /** Marks operations as done and lets their buffers go. */
+  /** Marks operations as done; their buffers stay reachable until the ring comes round. */
   void finish(long first, long last, long nanos) {
     for (long sequence = Math.max(first, last - mask); sequence <= last; sequence++) {
       int index = (int) sequence & mask;
@@ -94,8 +95,7 @@ final class FlightRing {
   }
 
   NcclOperationKind kind(long sequence) {
-    return NcclOperationKind.of(
-        (int) entries[((int) sequence & mask) * STRIDE + WHAT] & BYTE);
+    return NcclOperationKind.of((int) entries[((int) sequence & mask) * STRIDE + WHAT] & BYTE);
   }
 
   /** What is kept, oldest first. */

@@ -19,8 +19,8 @@ import javax.crypto.spec.SecretKeySpec;
  * client -> server   0 (1): the id has arrived
  * </pre>
  *
- * A proof is HMAC-SHA-256 over who speaks, both nonces, ranks and rank (and the id); zeros without a
- * secret.
+ * A proof is HMAC-SHA-256 over who speaks, both nonces, ranks and rank (and the id); zeros without
+ * a secret.
  */
 final class Greeting {
   static final int MAGIC = 0x4d4e4332;

@@ -8,8 +8,8 @@ import java.util.function.ToIntFunction;
 import org.metrale.gpu.Backoff;
 
 /**
- * Makes native communicators within a deadline: all of those given, or none. Each call runs on a thread
- * of this layer, so that one that never comes back costs the program nothing.
+ * Makes native communicators within a deadline: all of those given, or none. Each call runs on a
+ * thread of this layer, so that one that never comes back costs the program nothing.
  */
 final class Joining {
   private final String call;
@@ -109,7 +109,9 @@ final class Joining {
     return state.detail() + " elapsed=" + elapsed + "ms";
   }
 
-  /** One rank's failure is all local ranks' failure: nobody waits for those that will never come. */
+  /**
+   * One rank's failure is all local ranks' failure: nobody waits for those that will never come.
+   */
   private void abortAll(Exception problem) {
     for (RankState state : states) {
       state.ending.startAbort();

@@ -5,12 +5,12 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 
 /**
- * Hands one rank's id to all ranks before a communicator exists, by whatever the program already has: a
- * barrier of its engine, MPI, a store.
+ * Hands one rank's id to all ranks before a communicator exists, by whatever the program already
+ * has: a barrier of its engine, MPI, a store.
  *
  * <p>Every rank's contribution carries its rank and the number of ranks, so that a job put together
- * wrongly fails here, on every rank, instead of hanging in NCCL. For programs that have nothing, see
- * {@link NcclTcpBootstrap}.
+ * wrongly fails here, on every rank, instead of hanging in NCCL. For programs that have nothing,
+ * see {@link NcclTcpBootstrap}.
  */
 public final class NcclBootstrap {
   private static final int MAGIC = 0x4d4e4331;
@@ -74,7 +74,13 @@ public final class NcclBootstrap {
     int theirRank = read.getInt();
     if (magic != MAGIC || theirRanks != ranks || theirRank != rank) {
       throw new IOException(
-          "at place " + rank + " of " + ranks + " is a contribution of rank " + theirRank + " of "
+          "at place "
+              + rank
+              + " of "
+              + ranks
+              + " is a contribution of rank "
+              + theirRank
+              + " of "
               + theirRanks);
     }
   }

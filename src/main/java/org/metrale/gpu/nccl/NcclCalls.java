@@ -10,8 +10,8 @@ import org.metrale.gpu.NativeLibrary;
 import org.metrale.gpu.cuda.CudaDriver;
 
 /**
- * The one class that calls the generated code of NCCL. Codes come back as they are, since in progress
- * is an answer; {@link #failed} turns the others into exceptions.
+ * The one class that calls the generated code of NCCL. Codes come back as they are, since in
+ * progress is an answer; {@link #failed} turns the others into exceptions.
  */
 final class NcclCalls {
   static final int SUCCESS = 0;
@@ -109,8 +109,7 @@ final class NcclCalls {
       long slot,
       long generation,
       long event) {
-    return nccl.metrale_nccl_submit(
-        what, comm, send, recv, count, peer, slot, generation, event);
+    return nccl.metrale_nccl_submit(what, comm, send, recv, count, peer, slot, generation, event);
   }
 
   static int group(long operations, int count) {
@@ -191,8 +190,7 @@ final class NcclCalls {
     return nccl.metrale_ncclCommDescribe(comm, three);
   }
 
-  static int ncclCommRegister(
-      long context, long comm, long address, long bytes, LongPointer cell) {
+  static int ncclCommRegister(long context, long comm, long address, long bytes, LongPointer cell) {
     return nccl.metrale_ncclCommRegister(context, comm, address, bytes, cell.address());
   }
 

@@ -18,17 +18,18 @@ import org.metrale.gpu.cuda.CudaStream;
 /**
  * One rank's side of a group of devices that work together.
  *
- * <p>Operations return when they are queued, with a number; {@link #operation} makes an object of it
- * for waiting. A watchdog notices operations that are overdue and errors that NCCL reports; then all
- * open operations fail with one {@link NcclException}, the communicator is aborted, and every thread
- * gets control back. Nothing here waits for a peer without a deadline.
+ * <p>Operations return when they are queued, with a number; {@link #operation} makes an object of
+ * it for waiting. A watchdog notices operations that are overdue and errors that NCCL reports; then
+ * all open operations fail with one {@link NcclException}, the communicator is aborted, and every
+ * thread gets control back. Nothing here waits for a peer without a deadline.
  *
  * <p><b>Ownership:</b> keeps its context open, and while it is open what it was split from. Closing
- * first closes registrations, windows, memory and operators made here; it is refused while a child is
- * open; then it finalises within {@link NcclConfig#closeTimeout()}, or aborts and throws saying so.
+ * first closes registrations, windows, memory and operators made here; it is refused while a child
+ * is open; then it finalises within {@link NcclConfig#closeTimeout()}, or aborts and throws saying
+ * so.
  *
- * <p><b>Threading:</b> safe for any number of threads, one call at a time; all ranks must issue the same
- * collectives in the same order.
+ * <p><b>Threading:</b> safe for any number of threads, one call at a time; all ranks must issue the
+ * same collectives in the same order.
  */
 public final class NcclCommunicator extends NativeResource {
   private final RankState state;
@@ -52,9 +53,7 @@ public final class NcclCommunicator extends NativeResource {
   }
 
   private static NativeResource[] needs(CudaContext context, NcclCommunicator parent) {
-    return parent == null
-        ? new NativeResource[] {context}
-        : new NativeResource[] {context, parent};
+    return parent == null ? new NativeResource[] {context} : new NativeResource[] {context, parent};
   }
 
   /**
@@ -108,8 +107,13 @@ public final class NcclCommunicator extends NativeResource {
       throws InterruptedException {
     if (ranks < 1 || firstRank < 0 || contexts.isEmpty() || firstRank > ranks - contexts.size()) {
       throw new IllegalArgumentException(
-          "ranks " + firstRank + " to " + (firstRank + (long) contexts.size() - 1)
-              + " are not within the " + ranks + " ranks");
+          "ranks "
+              + firstRank
+              + " to "
+              + (firstRank + (long) contexts.size() - 1)
+              + " are not within the "
+              + ranks
+              + " ranks");
     }
     if (ids.isEmpty() || ids.size() > ranks) {
       throw new IllegalArgumentException(ids.size() + " ids for " + ranks + " ranks");
@@ -296,8 +300,8 @@ public final class NcclCommunicator extends NativeResource {
    * @param stream after what else
    * @return the operation's number
    * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or NCCL
-   *     cannot reach it
+   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or
+   *     NCCL cannot reach it
    * @throws IllegalStateException if this communicator, a buffer or the stream is closed
    * @wraps {@code ncclBroadcast}; nccl.h, NCCL 2.2 and later
    */
@@ -329,8 +333,8 @@ public final class NcclCommunicator extends NativeResource {
    * @param stream after what else
    * @return the operation's number
    * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or NCCL
-   *     cannot reach it
+   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or
+   *     NCCL cannot reach it
    * @throws IllegalStateException if this communicator, a buffer or the stream is closed
    * @wraps {@code ncclReduce}; nccl.h, NCCL 2.0 and later
    */
@@ -378,8 +382,8 @@ public final class NcclCommunicator extends NativeResource {
    * Combines {@code send} of all ranks and leaves in {@code recv} this rank's part of the result.
    *
    * <p><b>Shape:</b> {@code send} holds {@code [ranks][countElements]}, {@code recv} {@code
-   * [countElements]}; in place, {@code recv} is this rank's part of {@code send}. Elements are combined
-   * as the type says, never as bytes.
+   * [countElements]}; in place, {@code recv} is this rank's part of {@code send}. Elements are
+   * combined as the type says, never as bytes.
    *
    * @param send all parts
    * @param recv where this rank's part goes
@@ -407,8 +411,8 @@ public final class NcclCommunicator extends NativeResource {
   }
 
   /**
-   * Exchanges parts: part {@code j} of {@code send} goes to rank {@code j}, part {@code i} of {@code
-   * recv} comes from rank {@code i}.
+   * Exchanges parts: part {@code j} of {@code send} goes to rank {@code j}, part {@code i} of
+   * {@code recv} comes from rank {@code i}.
    *
    * <p><b>Shape:</b> both hold {@code [ranks][countElements]} and do not overlap.
    *
@@ -435,8 +439,8 @@ public final class NcclCommunicator extends NativeResource {
    * Joins {@code send} of all ranks in {@code recv} on the root.
    *
    * <p><b>Shape:</b> {@code send} holds {@code [countElements]}, on the root {@code recv} {@code
-   * [ranks][countElements]}; in place, {@code send} is the root's part of {@code recv}. On other ranks
-   * {@code recv} is not used: pass {@code send}.
+   * [ranks][countElements]}; in place, {@code send} is the root's part of {@code recv}. On other
+   * ranks {@code recv} is not used: pass {@code send}.
    *
    * @param send this rank's part
    * @param recv where all parts go
@@ -447,8 +451,8 @@ public final class NcclCommunicator extends NativeResource {
    * @return the operation's number
    * @throws NcclException if NCCL refuses the call, or the communicator is broken
    * @throws LibraryUnavailableException if the library has no such function
-   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or NCCL
-   *     cannot reach it
+   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or
+   *     NCCL cannot reach it
    * @throws IllegalStateException if this communicator, a buffer or the stream is closed
    * @wraps {@code ncclGather}; nccl.h, NCCL 2.28.3 and later
    */
@@ -474,9 +478,9 @@ public final class NcclCommunicator extends NativeResource {
   /**
    * Hands the parts of {@code send} on the root to all ranks.
    *
-   * <p><b>Shape:</b> on the root {@code send} holds {@code [ranks][countElements]}; {@code recv} holds
-   * {@code [countElements]}; in place, {@code recv} is the root's part of {@code send}. On other ranks
-   * {@code send} is not used: pass {@code recv}.
+   * <p><b>Shape:</b> on the root {@code send} holds {@code [ranks][countElements]}; {@code recv}
+   * holds {@code [countElements]}; in place, {@code recv} is the root's part of {@code send}. On
+   * other ranks {@code send} is not used: pass {@code recv}.
    *
    * @param send what to hand out
    * @param recv where this rank's part goes
@@ -487,8 +491,8 @@ public final class NcclCommunicator extends NativeResource {
    * @return the operation's number
    * @throws NcclException if NCCL refuses the call, or the communicator is broken
    * @throws LibraryUnavailableException if the library has no such function
-   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or NCCL
-   *     cannot reach it
+   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or
+   *     NCCL cannot reach it
    * @throws IllegalStateException if this communicator, a buffer or the stream is closed
    * @wraps {@code ncclScatter}; nccl.h, NCCL 2.28.3 and later
    */
@@ -522,7 +526,8 @@ public final class NcclCommunicator extends NativeResource {
    * @param stream after what else
    * @return the operation's number
    * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws IllegalArgumentException if the peer is no rank, or the buffer is too short or out of reach
+   * @throws IllegalArgumentException if the peer is no rank, or the buffer is too short or out of
+   *     reach
    * @throws IllegalStateException if this communicator, the buffer or the stream is closed
    * @wraps {@code ncclSend}; nccl.h, NCCL 2.7 and later
    */
@@ -530,8 +535,7 @@ public final class NcclCommunicator extends NativeResource {
       CudaBuffer buffer, long countElements, NcclDataType type, int peer, CudaStream stream) {
     requireRank(peer, "peer");
     Shapes.fits(buffer, countElements, type, "send");
-    return state.submit(
-        NcclOperationKind.SEND, buffer, null, countElements, type, 0, peer, stream);
+    return state.submit(NcclOperationKind.SEND, buffer, null, countElements, type, 0, peer, stream);
   }
 
   /**
@@ -544,7 +548,8 @@ public final class NcclCommunicator extends NativeResource {
    * @param stream after what else
    * @return the operation's number
    * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws IllegalArgumentException if the peer is no rank, or the buffer is too short or out of reach
+   * @throws IllegalArgumentException if the peer is no rank, or the buffer is too short or out of
+   *     reach
    * @throws IllegalStateException if this communicator, the buffer or the stream is closed
    * @wraps {@code ncclRecv}; nccl.h, NCCL 2.7 and later
    */
@@ -569,8 +574,8 @@ public final class NcclCommunicator extends NativeResource {
    * @return the operation's number
    * @throws NcclException if NCCL refuses the call, or the communicator is broken
    * @throws LibraryUnavailableException if the library has no such function
-   * @throws IllegalArgumentException if the peer is no rank, the buffer too short, or the range outside
-   *     of a window as large as this rank's
+   * @throws IllegalArgumentException if the peer is no rank, the buffer too short, or the range
+   *     outside of a window as large as this rank's
    * @throws IllegalStateException if this communicator, the window, buffer or stream is closed
    * @wraps {@code ncclPutSignal}; nccl.h, NCCL 2.29.2 and later
    */
@@ -657,8 +662,8 @@ public final class NcclCommunicator extends NativeResource {
   }
 
   /**
-   * Makes an operator that multiplies each rank's elements by a number in device memory, read when the
-   * operation runs.
+   * Makes an operator that multiplies each rank's elements by a number in device memory, read when
+   * the operation runs.
    *
    * @param type the type of the elements and of the number
    * @param scalar where the number is, one element
@@ -794,13 +799,14 @@ public final class NcclCommunicator extends NativeResource {
    * Makes a communicator without some ranks; every rank that stays must call it.
    *
    * @param excludedRanks who is left out
-   * @param abortFirst whether to stop what runs first, which is right if the excluded ranks are dead
+   * @param abortFirst whether to stop what runs first, which is right if the excluded ranks are
+   *     dead
    * @param config settings and deadlines of the child
    * @return the child; close it
    * @throws NcclException if NCCL refuses, or not all ranks call in time
    * @throws LibraryUnavailableException if the library has no such function
-   * @throws IllegalStateException if this communicator is closed, or was aborted after a failure (see
-   *     {@link NcclConfig.Builder#abortOnFailure})
+   * @throws IllegalStateException if this communicator is closed, or was aborted after a failure
+   *     (see {@link NcclConfig.Builder#abortOnFailure})
    * @throws InterruptedException if the thread was interrupted while it waited
    * @wraps {@code ncclCommShrink}; nccl.h, NCCL 2.27.3 and later
    */
@@ -900,8 +906,7 @@ public final class NcclCommunicator extends NativeResource {
    */
   public void suspend() {
     manage(
-        "ncclCommSuspend",
-        one -> NcclCalls.ncclCommSuspend(one.context.address(), one.handle()));
+        "ncclCommSuspend", one -> NcclCalls.ncclCommSuspend(one.context.address(), one.handle()));
   }
 
   /**
@@ -913,8 +918,7 @@ public final class NcclCommunicator extends NativeResource {
    * @wraps {@code ncclCommResume}; nccl.h, NCCL 2.29.7 and later
    */
   public void resume() {
-    manage(
-        "ncclCommResume", one -> NcclCalls.ncclCommResume(one.context.address(), one.handle()));
+    manage("ncclCommResume", one -> NcclCalls.ncclCommResume(one.context.address(), one.handle()));
   }
 
   /**
@@ -1061,8 +1065,7 @@ public final class NcclCommunicator extends NativeResource {
       NcclGroup.Signal signal) {
     return NcclGroup.run(
             group ->
-                group.addSignal(
-                    this, kind, buffer, null, count, type, 0, peer, stream, signal))
+                group.addSignal(this, kind, buffer, null, count, type, 0, peer, stream, signal))
         .get(0)
         .sequence();
   }

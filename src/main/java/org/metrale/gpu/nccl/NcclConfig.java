@@ -13,9 +13,9 @@ import org.metrale.gpu.NativeLibrary;
  * How a communicator is to be: NCCL's own settings, where unset means that NCCL chooses, and the
  * deadlines of this layer.
  *
- * <p>The structure that NCCL gets is cut to what the loaded library's version knows. A setting that is
- * newer than the library is refused, or with {@link Builder#warnOfNewerSettings()} only logged: NCCL
- * itself would drop it without a word.
+ * <p>The structure that NCCL gets is cut to what the loaded library's version knows. A setting that
+ * is newer than the library is refused, or with {@link Builder#warnOfNewerSettings()} only logged:
+ * NCCL itself would drop it without a word.
  *
  * <p>A value; safe for any number of threads.
  */
@@ -218,8 +218,9 @@ public final class NcclConfig {
     }
 
     /**
-     * Whether NCCL's calls may block inside; false if not set. Blocking calls are cheaper on hardware;
-     * deadlines hold all the same, since whatever waits for peers runs on a thread of this layer.
+     * Whether NCCL's calls may block inside; false if not set. Blocking calls are cheaper on
+     * hardware; deadlines hold all the same, since whatever waits for peers runs on a thread of
+     * this layer.
      *
      * @param blocking true for NCCL's blocking mode
      * @return this
@@ -381,16 +382,15 @@ public final class NcclConfig {
      */
     public Builder recordedOperations(int operations) {
       if (operations < 16 || operations > 65_536 || Integer.bitCount(operations) != 1) {
-        throw new IllegalArgumentException(
-            operations + " is not a power of two from 16 to 65536");
+        throw new IllegalArgumentException(operations + " is not a power of two from 16 to 65536");
       }
       recordedOperations = operations;
       return this;
     }
 
     /**
-     * Whether a communicator that fails is aborted at once; true if not set. Without, its operations
-     * fail all the same, and it can still be shrunk or aborted by the program.
+     * Whether a communicator that fails is aborted at once; true if not set. Without, its
+     * operations fail all the same, and it can still be shrunk or aborted by the program.
      *
      * @param abort false to leave a failed communicator as it is
      * @return this
@@ -402,8 +402,8 @@ public final class NcclConfig {
 
     /**
      * Issues every operation on a thread of this layer, so that the caller gets control back by the
-     * operation's deadline even if NCCL or the driver never returns from the call itself. Costs some
-     * ten microseconds an operation.
+     * operation's deadline even if NCCL or the driver never returns from the call itself. Costs
+     * some ten microseconds an operation.
      *
      * @param guarded true to guard; false if not set
      * @return this

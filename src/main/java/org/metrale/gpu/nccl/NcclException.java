@@ -6,8 +6,8 @@ import org.metrale.gpu.NativeCallException;
 /**
  * A call of NCCL failed, or an operation did, or its deadline passed.
  *
- * <p>The message has the call, the code with its name, NCCL's text for it, and in brackets the rank,
- * what else is known, and the communicator's own last error.
+ * <p>The message has the call, the code with its name, NCCL's text for it, and in brackets the
+ * rank, what else is known, and the communicator's own last error.
  */
 public final class NcclException extends NativeCallException {
   private static final long serialVersionUID = 1L;
@@ -57,8 +57,7 @@ public final class NcclException extends NativeCallException {
 
   /** The same failure with the stack of the thread that meets it now. */
   NcclException again() {
-    NcclException out =
-        new NcclException(call(), new NcclResult(code()), text, lastError, detail);
+    NcclException out = new NcclException(call(), new NcclResult(code()), text, lastError, detail);
     out.initCause(this);
     return out;
   }

@@ -10,8 +10,8 @@ import java.util.TreeMap;
 /**
  * What one rank did last: a copy of its flight recorder, to read, to send, and to compare.
  *
- * <p>The text form has a line an operation and can be read back by {@link #parse}, so that records of
- * several processes can be compared in one place.
+ * <p>The text form has a line an operation and can be read back by {@link #parse}, so that records
+ * of several processes can be compared in one place.
  *
  * @param rank whose record it is
  * @param ranks how many ranks the communicator has
@@ -21,12 +21,7 @@ import java.util.TreeMap;
  * @param entries the operations that are kept, oldest first
  */
 public record NcclFlightRecord(
-    int rank,
-    int ranks,
-    long lastIssued,
-    long lastCompleted,
-    String failure,
-    List<Entry> entries) {
+    int rank, int ranks, long lastIssued, long lastCompleted, String failure, List<Entry> entries) {
   private static final int FIELDS = 10;
 
   /** How far an operation has come. */
@@ -66,8 +61,15 @@ public record NcclFlightRecord(
       long finishedNanos) {
     /** What must be the same on all ranks. */
     String shape() {
-      return kind + " " + type + " reduction=" + reduction + " count=" + countElements
-          + " root=" + peer;
+      return kind
+          + " "
+          + type
+          + " reduction="
+          + reduction
+          + " count="
+          + countElements
+          + " root="
+          + peer;
     }
   }
 
@@ -140,7 +142,11 @@ public record NcclFlightRecord(
   }
 
   private static Optional<Difference> difference(
-      NcclFlightRecord one, List<Entry> left, NcclFlightRecord other, List<Entry> right, long from) {
+      NcclFlightRecord one,
+      List<Entry> left,
+      NcclFlightRecord other,
+      List<Entry> right,
+      long from) {
     List<Entry> a = left.stream().filter(e -> e.sequence() >= from).toList();
     List<Entry> b = right.stream().filter(e -> e.sequence() >= from).toList();
     for (int i = 0; i < Math.max(a.size(), b.size()); i++) {
@@ -152,7 +158,13 @@ public record NcclFlightRecord(
       }
       if (!a.get(i).shape().equals(b.get(i).shape())) {
         String what =
-            "rank " + other.rank + " issued " + b.get(i).shape() + ", rank " + one.rank + " "
+            "rank "
+                + other.rank
+                + " issued "
+                + b.get(i).shape()
+                + ", rank "
+                + one.rank
+                + " "
                 + a.get(i).shape();
         return Optional.of(new Difference(a.get(i).sequence(), other.rank, what));
       }

@@ -20,8 +20,8 @@ import org.metrale.gpu.cuda.CudaStream;
  * several communicators in one thread.
  *
  * <p>The body only writes down what it wants. Then start, operations and end run inside one native
- * call: on one OS thread, whatever thread asked, and the end is reached whatever happens. If the body
- * throws, nothing was started.
+ * call: on one OS thread, whatever thread asked, and the end is reached whatever happens. If the
+ * body throws, nothing was started.
  *
  * <p><b>Threading:</b> the group object belongs to the body; {@link #run} may be called from any
  * thread, also a virtual one.
@@ -59,7 +59,8 @@ public final class NcclGroup {
    * @param body issues operations on the group it is given
    * @return the operations in the order in which they were written down
    * @throws NcclException if NCCL refuses one of them; none counts as issued then
-   * @throws IllegalArgumentException if an operation's arguments are wrong; nothing was started then
+   * @throws IllegalArgumentException if an operation's arguments are wrong; nothing was started
+   *     then
    * @throws IllegalStateException if a communicator, buffer or stream is closed
    * @wraps {@code ncclGroupStart}, {@code ncclGroupEnd}; nccl.h, NCCL 2.0 and later
    */
@@ -157,16 +158,7 @@ public final class NcclGroup {
       NcclDataType type,
       CudaStream stream) {
     Shapes.partInRecv(send, recv, countElements, type, communicator);
-    add(
-        communicator,
-        NcclOperationKind.ALL_GATHER,
-        send,
-        recv,
-        countElements,
-        type,
-        0,
-        0,
-        stream);
+    add(communicator, NcclOperationKind.ALL_GATHER, send, recv, countElements, type, 0, 0, stream);
   }
 
   /**
@@ -221,16 +213,7 @@ public final class NcclGroup {
       CudaStream stream) {
     communicator.requireRank(peer, "peer");
     Shapes.fits(buffer, countElements, type, "send");
-    add(
-        communicator,
-        NcclOperationKind.SEND,
-        buffer,
-        null,
-        countElements,
-        type,
-        0,
-        peer,
-        stream);
+    add(communicator, NcclOperationKind.SEND, buffer, null, countElements, type, 0, peer, stream);
   }
 
   /**

@@ -42,8 +42,8 @@ public final class NcclOperation {
   /**
    * Waits until the operation is done.
    *
-   * <p><b>Blocking:</b> at most {@code timeout}. The time running out is an answer and breaks nothing;
-   * the communicator's own deadline goes on beside it.
+   * <p><b>Blocking:</b> at most {@code timeout}. The time running out is an answer and breaks
+   * nothing; the communicator's own deadline goes on beside it.
    *
    * @param timeout how long to wait at most
    * @return false if the time ended first

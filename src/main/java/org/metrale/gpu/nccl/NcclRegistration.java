@@ -6,8 +6,8 @@ import org.metrale.gpu.cuda.CudaBuffer;
 /**
  * A buffer that a communicator knows beforehand, so that NCCL can move it without copies.
  *
- * <p><b>Ownership:</b> belongs to its communicator, which closes it if it is still open then; closing
- * it earlier is allowed, twice is nothing.
+ * <p><b>Ownership:</b> belongs to its communicator, which closes it if it is still open then;
+ * closing it earlier is allowed, twice is nothing.
  */
 public final class NcclRegistration extends NativeResource {
   private final NcclCommunicator communicator;

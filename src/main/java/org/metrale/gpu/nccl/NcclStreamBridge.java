@@ -13,12 +13,12 @@ import org.metrale.gpu.cuda.CudaStream;
 /**
  * Lets a communicator work beside a compute stream, in the right order, without the host waiting.
  *
- * <p>{@link #run} queues: the communication stream waits for what the compute stream has now, does the
- * operations, and the compute stream waits for them. {@link #runDeferred} leaves the last step to
- * {@link #join}, so that computation goes on meanwhile.
+ * <p>{@link #run} queues: the communication stream waits for what the compute stream has now, does
+ * the operations, and the compute stream waits for them. {@link #runDeferred} leaves the last step
+ * to {@link #join}, so that computation goes on meanwhile.
  *
- * <p><b>Ownership:</b> keeps both streams open; its own events are closed with it. Deferred work has an
- * event of its own, so that any number may be open at once.
+ * <p><b>Ownership:</b> keeps both streams open; its own events are closed with it. Deferred work
+ * has an event of its own, so that any number may be open at once.
  *
  * <p><b>Threading:</b> one call at a time.
  */
@@ -53,7 +53,8 @@ public final class NcclStreamBridge extends NativeResource {
       throw new IllegalArgumentException("a stream is in order with itself: no bridge is needed");
     }
     if (!compute.context().device().equals(communication.context().device())) {
-      throw new IllegalArgumentException(compute + " and " + communication + " do not belong together");
+      throw new IllegalArgumentException(
+          compute + " and " + communication + " do not belong together");
     }
     return new NcclStreamBridge(compute, communication);
   }

@@ -11,12 +11,12 @@ import java.util.Objects;
 /**
  * Hands rank 0's id to all ranks over TCP.
  *
- * <p>Rank 0 listens, by default on the loopback address alone; the others connect, trying again until
- * the deadline. A connection counts only if it says who it is: a port scanner, a rank of another job, a
- * rank that is there already is turned away, is told why where it speaks the protocol, and takes
- * nobody's place. With a secret both sides prove that they know it (HMAC-SHA-256 over fresh numbers of
- * both) before the id is sent. Nobody gets the id before all ranks are there, so no rank waits in NCCL
- * for one that never came.
+ * <p>Rank 0 listens, by default on the loopback address alone; the others connect, trying again
+ * until the deadline. A connection counts only if it says who it is: a port scanner, a rank of
+ * another job, a rank that is there already is turned away, is told why where it speaks the
+ * protocol, and takes nobody's place. With a secret both sides prove that they know it
+ * (HMAC-SHA-256 over fresh numbers of both) before the id is sent. Nobody gets the id before all
+ * ranks are there, so no rank waits in NCCL for one that never came.
  *
  * <p>The id is not encrypted: on a network where others listen, use a tunnel.
  *
@@ -84,8 +84,8 @@ public final class NcclTcpBootstrap {
    * @param ranks how many ranks there are, the same everywhere
    * @param rank which one this is
    * @return the id
-   * @throws IOException if not all ranks came in time (naming those that are missing), or this rank was
-   *     turned away (saying why)
+   * @throws IOException if not all ranks came in time (naming those that are missing), or this rank
+   *     was turned away (saying why)
    * @throws IllegalArgumentException if the rank is not one of the ranks
    * @throws NcclException if rank 0 cannot make an id
    */

@@ -41,8 +41,7 @@ public final class NcclUniqueId {
    */
   public static NcclUniqueId of(byte[] bytes) {
     if (bytes.length != BYTES) {
-      throw new IllegalArgumentException(
-          "an id has " + BYTES + " bytes, here are " + bytes.length);
+      throw new IllegalArgumentException("an id has " + BYTES + " bytes, here are " + bytes.length);
     }
     return new NcclUniqueId(bytes.clone());
   }

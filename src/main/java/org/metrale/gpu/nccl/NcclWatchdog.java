@@ -6,8 +6,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The one thread of the process that looks after all communicators: it notices what is done, what is
- * overdue and what NCCL reports, at most once a millisecond, and only while operations are open.
+ * The one thread of the process that looks after all communicators: it notices what is done, what
+ * is overdue and what NCCL reports, at most once a millisecond, and only while operations are open.
  *
  * <p>It never waits for a communicator and makes no call that can block: what can goes to {@link
  * Helpers}.

@@ -4,10 +4,12 @@ import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 
 /**
- * Memory that all ranks of a communicator have registered together, so that each can reach the others'.
+ * Memory that all ranks of a communicator have registered together, so that each can reach the
+ * others'.
  *
- * <p><b>Ownership:</b> belongs to its communicator, which closes it if it is still open then; closing
- * it earlier is allowed, twice is nothing. Closing is collective in NCCL; here it has a deadline.
+ * <p><b>Ownership:</b> belongs to its communicator, which closes it if it is still open then;
+ * closing it earlier is allowed, twice is nothing. Closing is collective in NCCL; here it has a
+ * deadline.
  */
 public final class NcclWindow extends NativeResource {
   private final NcclCommunicator communicator;

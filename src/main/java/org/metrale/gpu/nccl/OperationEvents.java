@@ -5,8 +5,8 @@ import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaEvent;
 
 /**
- * The events that tell how far a communicator has come: a ring, each made when first needed. An event
- * that is recorded again stands for the later operation, and that one ends after the earlier.
+ * The events that tell how far a communicator has come: a ring, each made when first needed. An
+ * event that is recorded again stands for the later operation, and that one ends after the earlier.
  */
 final class OperationEvents {
   private static final int CAPACITY = 64;
@@ -46,11 +46,7 @@ final class OperationEvents {
   /** How many operations from the first on have passed, or the failure. */
   int passed(long first, int count) {
     return NcclCalls.passed(
-        context.address(),
-        shared.address(),
-        CAPACITY,
-        (int) first & (CAPACITY - 1),
-        count);
+        context.address(), shared.address(), CAPACITY, (int) first & (CAPACITY - 1), count);
   }
 
   void close() {

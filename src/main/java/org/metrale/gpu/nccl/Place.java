@@ -12,8 +12,8 @@ final class Place {
     if (!place.isReachableByDevices()) {
       throw new IllegalArgumentException(
           buffer
-              + " is pageable host memory, which NCCL cannot use: copy it to device memory, or pin it"
-              + " with HostMemory");
+              + " is pageable host memory, which NCCL cannot use: copy it to device memory, or pin"
+              + " it with HostMemory");
     }
     int mine = state.context.device().cudaOrdinal();
     if (place.kind() == CudaLocation.Kind.DEVICE && place.cudaOrdinal() != mine) {

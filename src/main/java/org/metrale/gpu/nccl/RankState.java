@@ -19,13 +19,13 @@ import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaStream;
 
 /**
- * One rank's native communicator: the gate that lets one caller in at a time, what was issued and what
- * is done, and how it ends.
+ * One rank's native communicator: the gate that lets one caller in at a time, what was issued and
+ * what is done, and how it ends.
  *
- * <p>Invariants: {@code issued} and the ring are written only behind the gate. {@code completed} only
- * grows and only under {@code pollLock}. Operations of one communicator end in the order in which they
- * were issued, on whatever streams, because NCCL runs them one after the other; so one event that has
- * passed stands for everything before it. {@code failure} is set once.
+ * <p>Invariants: {@code issued} and the ring are written only behind the gate. {@code completed}
+ * only grows and only under {@code pollLock}. Operations of one communicator end in the order in
+ * which they were issued, on whatever streams, because NCCL runs them one after the other; so one
+ * event that has passed stands for everything before it. {@code failure} is set once.
  */
 final class RankState {
   private static final int OPEN = 0;
@@ -52,6 +52,7 @@ final class RankState {
 
   final CudaContext context;
   final NcclConfig config;
+
   /** Which rank, and how many there are; a child learns both from NCCL. */
   int rank;
 
@@ -301,8 +302,8 @@ final class RankState {
   }
 
   /**
-   * What follows an answer that is not plain success: in progress is waited for, everything else is an
-   * exception.
+   * What follows an answer that is not plain success: in progress is waited for, everything else is
+   * an exception.
    */
   void settle(String call, int code, long sequence, CudaStream stream) {
     if (code == NcclCalls.CLOSED) {
@@ -406,8 +407,8 @@ final class RankState {
   }
 
   /**
-   * Stops what runs. It fails before NCCL is told, since afterwards its events pass as if it were done.
-   * The communicator can still have children, and be closed.
+   * Stops what runs. It fails before NCCL is told, since afterwards its events pass as if it were
+   * done. The communicator can still have children, and be closed.
    */
   void revoke(Duration timeout) {
     enter(timeout);

@@ -7,9 +7,9 @@
  * <p><b>Layers:</b> uses the root package, {@code cuda}, and its own generated code, the latter in
  * {@code NcclCalls} alone.
  *
- * <p><b>Threading:</b> everything may be used from any thread, pooled or virtual. A communicator takes
- * one call at a time: concurrent callers wait for each other, and the order of operations is the order
- * in which they got in. It must be the same on all ranks.
+ * <p><b>Threading:</b> everything may be used from any thread, pooled or virtual. A communicator
+ * takes one call at a time: concurrent callers wait for each other, and the order of operations is
+ * the order in which they got in. It must be the same on all ranks.
  *
  * <p><b>Blocking:</b> operations return when they are queued. Whatever can wait for peers has a
  * deadline, set in {@link org.metrale.gpu.nccl.NcclConfig} or given with the call.

@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.metrale.gpu.LibraryUnavailableException;
 import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.cuda.CudaDevice;
 
 /**
  * A session with NVML: where devices come from.
@@ -165,6 +166,26 @@ public final class Nvml extends NativeResource {
               + " GPUs");
     }
     return visible.get(cudaOrdinal);
+  }
+
+  /**
+   * The device that CUDA has under an ordinal in this process, whatever its order: found by its
+   * UUID.
+   *
+   * @param device CUDA's device, which is a MIG device where CUDA shows one
+   * @return the GPU or MIG device
+   * @throws NvmlException if NVML has no such device (code 6)
+   * @wraps {@code nvmlDeviceGetHandleByUUID}; nvml.h
+   */
+  public NvmlDevice cudaDevice(CudaDevice device) {
+    try {
+      return deviceByUuid("GPU-" + device.uuid());
+    } catch (NvmlException e) {
+      if (!e.result().equals(NvmlResult.NOT_FOUND)) {
+        throw e;
+      }
+      return deviceByUuid("MIG-" + device.uuid());
+    }
   }
 
   /**

@@ -2,6 +2,7 @@ package org.metrale.gpu.nvml;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.Pointer;
 import org.metrale.global.nvml;
 import org.metrale.nvml.nvmlDevice_st;
@@ -24,7 +25,8 @@ final class NvmlCalls {
   }
 
   static nvmlDevice_st pointer(long handle) {
-    return new nvmlDevice_st(new Address(handle));
+    // A byte pointer counts in bytes, here from address 0.
+    return new nvmlDevice_st(new BytePointer((Pointer) null).getPointer(handle));
   }
 
   static void metrale_nvml_init() {
@@ -198,13 +200,5 @@ final class NvmlCalls {
     byte[] out = new byte[length];
     in.get(0, out);
     return new String(out, StandardCharsets.UTF_8);
-  }
-
-  /** A pointer made from its address. */
-  private static final class Address extends Pointer {
-    Address(long address) {
-      super((Pointer) null);
-      this.address = address;
-    }
   }
 }

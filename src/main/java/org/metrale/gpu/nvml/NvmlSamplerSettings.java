@@ -18,6 +18,9 @@ public record NvmlSamplerSettings(Duration period, Duration slowPeriod, String n
   /**
    * Checks the periods.
    *
+   * @param period from the start of one sample to the start of the next
+   * @param slowPeriod the same for what takes long to read
+   * @param name stands in the names of the sampler's threads and in its JFR events
    * @throws IllegalArgumentException if one is out of its range
    */
   public NvmlSamplerSettings {

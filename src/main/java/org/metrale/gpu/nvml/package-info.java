@@ -8,7 +8,7 @@
  * failed, and never one taken for another. A function that an old driver lacks is an absent
  * reading, not an error.
  *
- * <p><b>Layers:</b> uses the root package, JavaCPP and its own generated package.
+ * <p><b>Layers:</b> uses the root package, CUDA's devices, JavaCPP and its own generated package.
  *
  * <p><b>Threading:</b> every type is safe for any number of threads unless it says otherwise.
  *

@@ -12,7 +12,8 @@ class CudaResultTest {
   @Test
   void knowsEveryCodeOfTheHeader() throws Exception {
     // Not initialised: constants of the class are compile-time constants.
-    Class<?> generated = Class.forName("org.metrale.global.cuda", false, getClass().getClassLoader());
+    Class<?> generated =
+        Class.forName("org.metrale.global.cuda", false, getClass().getClassLoader());
     int found = 0;
     for (Field field : generated.getFields()) {
       if (field.getName().startsWith("CUDA_ERROR_") && Modifier.isStatic(field.getModifiers())) {

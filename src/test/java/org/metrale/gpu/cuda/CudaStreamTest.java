@@ -155,8 +155,7 @@ class CudaStreamTest {
       stream.record(end);
       assertTrue(end.synchronize(LIMIT));
       assertFalse(end.elapsedSince(begin).orElseThrow().isNegative());
-      CudaException failure =
-          assertThrows(CudaException.class, () -> untimed.elapsedSince(begin));
+      CudaException failure = assertThrows(CudaException.class, () -> untimed.elapsedSince(begin));
       assertEquals(CudaResult.INVALID_HANDLE.code(), failure.code());
       assertEquals("cuEventElapsedTime", failure.call());
       assertEquals(0, failure.device());
@@ -284,8 +283,7 @@ class CudaStreamTest {
       assertEquals(CudaLocation.Kind.DEVICE, bare(device.buffer()).location(context).kind());
       assertEquals(CudaLocation.Kind.MANAGED, managed.buffer().location(context).kind());
       assertEquals(CudaLocation.Kind.PINNED_HOST, bare(pinned.buffer()).location(context).kind());
-      CudaLocation ordinary =
-          CudaBuffer.of(ByteBuffer.allocateDirect(8)).location(context);
+      CudaLocation ordinary = CudaBuffer.of(ByteBuffer.allocateDirect(8)).location(context);
       assertEquals(CudaLocation.Kind.PAGEABLE_HOST, ordinary.kind());
       assertFalse(ordinary.isReachableByDevices());
     }

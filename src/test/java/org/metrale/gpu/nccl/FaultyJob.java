@@ -11,8 +11,8 @@ import org.metrale.gpu.cuda.CudaStream;
 import org.metrale.gpu.cuda.DeviceMemory;
 
 /**
- * A job for tests, run in JVMs of its own with faults in its environment: some local ranks join, reduce
- * five times, close, and print for each stage how it ended and after how many milliseconds.
+ * A job for tests, run in JVMs of its own with faults in its environment: some local ranks join,
+ * reduce five times, close, and print for each stage how it ended and after how many milliseconds.
  *
  * <p>Arguments: ranks in all, first local rank, local ranks, file for the id. Settings by property.
  */
@@ -43,7 +43,8 @@ public final class FaultyJob {
           for (int i = 0; i < local; i++) {
             contexts.add(CudaContext.openPrimary(first + i));
           }
-          all.addAll(NcclCommunicator.joinAll(contexts, List.of(id(first, file)), ranks, first, config));
+          all.addAll(
+              NcclCommunicator.joinAll(contexts, List.of(id(first, file)), ranks, first, config));
         });
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < all.size(); i++) {

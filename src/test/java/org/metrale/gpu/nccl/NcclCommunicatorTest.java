@@ -30,7 +30,10 @@ class NcclCommunicatorTest {
     try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG)) {
       List<NcclOperation> operations = new ArrayList<>();
       for (Ranks.Rank rank : ranks.all()) {
-        Ranks.write(rank, rank.send().buffer(), new byte[] {1, 2, 3, (byte) (10 * rank.communicator().rank())});
+        Ranks.write(
+            rank,
+            rank.send().buffer(),
+            new byte[] {1, 2, 3, (byte) (10 * rank.communicator().rank())});
         long sequence =
             rank.communicator()
                 .allReduce(
@@ -49,7 +52,9 @@ class NcclCommunicatorTest {
       }
       for (Ranks.Rank rank : ranks.all()) {
         byte[] result = Ranks.read(rank, rank.recv().buffer(), 4);
-        assertEquals(List.of(2, 4, 6, 10), List.of((int) result[0], (int) result[1], (int) result[2], (int) result[3]));
+        assertEquals(
+            List.of(2, 4, 6, 10),
+            List.of((int) result[0], (int) result[1], (int) result[2], (int) result[3]));
       }
     }
   }
@@ -69,8 +74,7 @@ class NcclCommunicatorTest {
                       NcclDataType.FLOAT32,
                       NcclRedOp.MAX,
                       rank.stream());
-          all.add(
-              rank.communicator().operation(sequence).completion().toCompletableFuture());
+          all.add(rank.communicator().operation(sequence).completion().toCompletableFuture());
         }
       }
       for (var future : all) {
@@ -106,13 +110,17 @@ class NcclCommunicatorTest {
           IllegalArgumentException.class,
           () ->
               one.allReduce(
-                  send.slice(0, 32), send.slice(16, 32), 32, NcclDataType.INT8, NcclRedOp.SUM, stream));
+                  send.slice(0, 32),
+                  send.slice(16, 32),
+                  32,
+                  NcclDataType.INT8,
+                  NcclRedOp.SUM,
+                  stream));
       assertThrows(
           IllegalArgumentException.class,
           () -> one.broadcast(send, recv, 1, NcclDataType.INT8, 2, stream));
       assertThrows(
-          IllegalArgumentException.class,
-          () -> one.send(send, 1, NcclDataType.INT8, -1, stream));
+          IllegalArgumentException.class, () -> one.send(send, 1, NcclDataType.INT8, -1, stream));
       CudaBuffer pageable = CudaBuffer.of(ByteBuffer.allocateDirect(64));
       String message =
           assertThrows(
@@ -136,15 +144,28 @@ class NcclCommunicatorTest {
   void groupsSendAndReceive() throws Exception {
     try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG)) {
       for (Ranks.Rank rank : ranks.all()) {
-        Ranks.write(rank, rank.send().buffer(), new byte[] {(byte) (7 + rank.communicator().rank())});
+        Ranks.write(
+            rank, rank.send().buffer(), new byte[] {(byte) (7 + rank.communicator().rank())});
       }
       List<NcclOperation> operations =
           NcclGroup.run(
               group -> {
                 for (Ranks.Rank rank : ranks.all()) {
                   int peer = 1 - rank.communicator().rank();
-                  group.send(rank.communicator(), rank.send().buffer(), 1, NcclDataType.INT8, peer, rank.stream());
-                  group.receive(rank.communicator(), rank.recv().buffer(), 1, NcclDataType.INT8, peer, rank.stream());
+                  group.send(
+                      rank.communicator(),
+                      rank.send().buffer(),
+                      1,
+                      NcclDataType.INT8,
+                      peer,
+                      rank.stream());
+                  group.receive(
+                      rank.communicator(),
+                      rank.recv().buffer(),
+                      1,
+                      NcclDataType.INT8,
+                      peer,
+                      rank.stream());
                 }
               });
       assertEquals(4, operations.size());
@@ -165,13 +186,25 @@ class NcclCommunicatorTest {
           () ->
               NcclGroup.run(
                   group -> {
-                    group.send(rank.communicator(), rank.send().buffer(), 1, NcclDataType.INT8, 1, rank.stream());
+                    group.send(
+                        rank.communicator(),
+                        rank.send().buffer(),
+                        1,
+                        NcclDataType.INT8,
+                        1,
+                        rank.stream());
                     throw new IllegalArgumentException("in the body");
                   }));
       assertEquals(-1, rank.communicator().flightRecord().lastIssued());
       for (Ranks.Rank each : ranks.all()) {
         each.communicator()
-            .allReduce(each.send().buffer(), each.recv().buffer(), 8, NcclDataType.INT64, NcclRedOp.MIN, each.stream());
+            .allReduce(
+                each.send().buffer(),
+                each.recv().buffer(),
+                8,
+                NcclDataType.INT64,
+                NcclRedOp.MIN,
+                each.stream());
       }
       for (Ranks.Rank each : ranks.all()) {
         assertTrue(each.communicator().operation(0).await(Ranks.LIMIT));
@@ -231,7 +264,12 @@ class NcclCommunicatorTest {
                 IllegalStateException.class,
                 () ->
                     closed[0].allReduce(
-                        rank.send().buffer(), rank.recv().buffer(), 1, NcclDataType.INT8, NcclRedOp.SUM, rank.stream()))
+                        rank.send().buffer(),
+                        rank.recv().buffer(),
+                        1,
+                        NcclDataType.INT8,
+                        NcclRedOp.SUM,
+                        rank.stream()))
             .getMessage()
             .contains("rank 0 of 1 is closed"));
     kept.close();
@@ -249,12 +287,16 @@ class NcclCommunicatorTest {
       long sequence =
           rank.communicator()
               .allReduce(
-                  rank.send().buffer(), rank.recv().buffer(), 4, NcclDataType.INT32, NcclRedOp.SUM, rank.stream());
+                  rank.send().buffer(),
+                  rank.recv().buffer(),
+                  4,
+                  NcclDataType.INT32,
+                  NcclRedOp.SUM,
+                  rank.stream());
       NcclOperation operation = rank.communicator().operation(sequence);
       assertFalse(operation.await(Duration.ofMillis(50)));
       long begin = System.nanoTime();
-      NcclException late =
-          assertThrows(NcclException.class, () -> operation.await(Ranks.LIMIT));
+      NcclException late = assertThrows(NcclException.class, () -> operation.await(Ranks.LIMIT));
       assertTrue(System.nanoTime() - begin < 3_000_000_000L);
       assertTrue(late.isTimeout());
       assertEquals("ncclAllReduce", late.call());
@@ -262,7 +304,9 @@ class NcclCommunicatorTest {
       assertTrue(rank.communicator().failure().isPresent());
       NcclFlightRecord.Difference difference =
           NcclFlightRecord.compare(
-                  List.of(rank.communicator().flightRecord(), ranks.get(1).communicator().flightRecord()))
+                  List.of(
+                      rank.communicator().flightRecord(),
+                      ranks.get(1).communicator().flightRecord()))
               .orElseThrow();
       assertEquals(1, difference.rank());
       assertTrue(difference.description().contains("never issued operation 0"));

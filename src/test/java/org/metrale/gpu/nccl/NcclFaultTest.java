@@ -14,7 +14,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.SoftwareHost;
 
-/** What goes wrong in NCCL, one fault a JVM: who says what, and that nobody waits beyond a deadline. */
+/**
+ * What goes wrong in NCCL, one fault a JVM: who says what, and that nobody waits beyond a deadline.
+ */
 @Tag("emulator")
 class NcclFaultTest {
   @TempDir Path folder;
@@ -80,11 +82,7 @@ class NcclFaultTest {
     for (boolean blocking : new boolean[] {false, true}) {
       java.nio.file.Files.deleteIfExists(folder.resolve("id"));
       ForkedJvm.Result result =
-          job(2, 0, 1)
-              .property("init", 500)
-              .property("blocking", blocking)
-              .run()
-              .succeeded();
+          job(2, 0, 1).property("init", 500).property("blocking", blocking).run().succeeded();
       assertSays(result, "init", "ncclTimeout (8)", "rank=0 ranks=2 elapsed=");
       assertWithin(result, "init", 4000);
     }
@@ -136,8 +134,7 @@ class NcclFaultTest {
   @Test
   void aKilledProcessFreesItsSurvivors() throws Exception {
     var survivor = job(2, 0, 1).property("operation", 3000).start();
-    var victim =
-        job(2, 1, 1, "FAULT", "nccl.ncclAllReduce call=3 kill").start();
+    var victim = job(2, 1, 1, "FAULT", "nccl.ncclAllReduce call=3 kill").start();
     ForkedJvm.Result left = survivor.await().succeeded();
     assertEquals(128 + 9, victim.await().exit());
     assertEquals("OK", left.value("init"));
@@ -160,7 +157,10 @@ class NcclFaultTest {
   @Test
   void aCloseThatHangsAbortsAndSaysSo() throws Exception {
     ForkedJvm.Result result =
-        job(1, 0, 1, "FAULT", "nccl.ncclCommFinalize hang").property("close", 500).run().succeeded();
+        job(1, 0, 1, "FAULT", "nccl.ncclCommFinalize hang")
+            .property("close", 500)
+            .run()
+            .succeeded();
     assertEquals("OK", result.value("rank0"));
     assertSays(result, "rank0.close", "ncclCommFinalize: ncclTimeout (8)", "was aborted");
     assertWithin(result, "rank0.close", 4000);
@@ -169,12 +169,7 @@ class NcclFaultTest {
   @Test
   void anAbortThatHangsIsBounded() throws Exception {
     ForkedJvm.Result result =
-        job(
-                2,
-                0,
-                2,
-                "FAULT",
-                "nccl.ncclAllReduce rank=1 call=1 hang;nccl.ncclCommAbort hang")
+        job(2, 0, 2, "FAULT", "nccl.ncclAllReduce rank=1 call=1 hang;nccl.ncclCommAbort hang")
             .property("abort", 500)
             .run()
             .succeeded();

@@ -103,7 +103,13 @@ class NcclFeaturesTest {
                   IndexOutOfBoundsException.class,
                   () ->
                       one.putSignal(
-                          rank.send().buffer(), 4, NcclDataType.UINT8, 1, window, 8190, rank.stream()));
+                          rank.send().buffer(),
+                          4,
+                          NcclDataType.UINT8,
+                          1,
+                          window,
+                          8190,
+                          rank.stream()));
             } else {
               long wait = one.waitSignal(0, 1, rank.stream());
               assertTrue(one.operation(wait).await(Ranks.LIMIT));
@@ -267,8 +273,7 @@ class NcclFeaturesTest {
 
   @Test
   void joiningDoesNotBlockOtherCommunicators() throws Exception {
-    NcclConfig slow =
-        NcclConfig.builder().initTimeout(java.time.Duration.ofMillis(700)).build();
+    NcclConfig slow = NcclConfig.builder().initTimeout(java.time.Duration.ofMillis(700)).build();
     try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG)) {
       CyclicBarrier begun = new CyclicBarrier(2);
       Thread lonely =
@@ -319,11 +324,7 @@ class NcclFeaturesTest {
     }
     List<NcclCommunicator> all =
         NcclCommunicator.joinAll(
-            contexts,
-            List.of(NcclUniqueId.create(), NcclUniqueId.create()),
-            4,
-            0,
-            Ranks.CONFIG);
+            contexts, List.of(NcclUniqueId.create(), NcclUniqueId.create()), 4, 0, Ranks.CONFIG);
     assertEquals(4, all.get(3).ranks());
     assertEquals(3, all.get(3).rank());
     List<Thread> closing = new ArrayList<>();

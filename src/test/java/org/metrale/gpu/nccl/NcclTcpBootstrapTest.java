@@ -122,8 +122,7 @@ class NcclTcpBootstrapTest {
     Future<NcclUniqueId> one = start(() -> bootstrap().withSecret("right").agree(3, 1));
     Thread.sleep(200);
     assertTrue(
-        problem(start(() -> bootstrap().withSecret("right").agree(3, 1)))
-            .contains("same rank"));
+        problem(start(() -> bootstrap().withSecret("right").agree(3, 1))).contains("same rank"));
     assertEquals(ID, get(start(() -> bootstrap().withSecret("right").agree(3, 2))));
     assertEquals(ID, get(one));
     assertEquals(ID, get(server));
@@ -153,8 +152,9 @@ class NcclTcpBootstrapTest {
       impostor.setReuseAddress(true);
       impostor.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
       try (Socket victim = impostor.accept()) {
-        victim.getOutputStream().write(
-            ByteBuffer.allocate(36).putInt(Greeting.MAGIC).put(new byte[32]).array());
+        victim
+            .getOutputStream()
+            .write(ByteBuffer.allocate(36).putInt(Greeting.MAGIC).put(new byte[32]).array());
         victim.getInputStream().readNBytes(4 + 8 + 32 + 32);
         victim.getOutputStream().write(new byte[1 + 32 + NcclUniqueId.BYTES]);
         assertTrue(problem(client).contains("does not know the secret"));
@@ -170,8 +170,7 @@ class NcclTcpBootstrapTest {
       part.putInt(0x4d4e4331).putInt(2).putInt(rank).put(ID.toBytes());
       parts[rank] = part.array();
     }
-    assertArrayEquals(
-        ID.toBytes(), NcclBootstrap.agree(mine -> parts, 2, 1).toBytes());
+    assertArrayEquals(ID.toBytes(), NcclBootstrap.agree(mine -> parts, 2, 1).toBytes());
     assertThrows(IOException.class, () -> NcclBootstrap.agree(mine -> parts, 3, 1));
     byte[][] swapped = {parts[1], parts[0]};
     assertTrue(

@@ -20,9 +20,9 @@ final class Reference {
     return (rank * 3 + index) % 5;
   }
 
-  static byte[] elements(NcclDataType type, int count, java.util.function.IntToDoubleFunction value) {
-    ByteBuffer out =
-        ByteBuffer.allocate(count * type.bytes()).order(ByteOrder.nativeOrder());
+  static byte[] elements(
+      NcclDataType type, int count, java.util.function.IntToDoubleFunction value) {
+    ByteBuffer out = ByteBuffer.allocate(count * type.bytes()).order(ByteOrder.nativeOrder());
     for (int i = 0; i < count; i++) {
       put(out, type, value.applyAsDouble(i));
     }
@@ -74,7 +74,9 @@ final class Reference {
     }
   }
 
-  /** A value of a small float: by trying all its bit patterns, so by no arithmetic of the product. */
+  /**
+   * A value of a small float: by trying all its bit patterns, so by no arithmetic of the product.
+   */
   static int narrow(double value, int exponentBits, int fractionBits) {
     int best = 0;
     double distance = Double.MAX_VALUE;
@@ -94,8 +96,10 @@ final class Reference {
   private static int guess(double value, int exponentBits, int fractionBits) {
     int bias = (1 << (exponentBits - 1)) - 1;
     int exponent = Math.getExponent(value) + bias;
-    return exponent <= 0 ? 4 : exponent << fractionBits
-        | (int) ((value / Math.scalb(1.0, Math.getExponent(value)) - 1) * (1 << fractionBits));
+    return exponent <= 0
+        ? 4
+        : exponent << fractionBits
+            | (int) ((value / Math.scalb(1.0, Math.getExponent(value)) - 1) * (1 << fractionBits));
   }
 
   static double widen(int bits, int exponentBits, int fractionBits) {

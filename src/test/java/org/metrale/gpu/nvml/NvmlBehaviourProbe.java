@@ -30,6 +30,7 @@ public final class NvmlBehaviourProbe {
       case "allocation" -> allocation();
       case "absent" -> absent();
       case "processes" -> processes();
+      case "cuda" -> cuda();
       default -> throw new IllegalArgumentException(arguments[0]);
     }
   }
@@ -285,6 +286,22 @@ public final class NvmlBehaviourProbe {
       print("count", all.size());
       print("last", all.get(all.size() - 1));
     }
+  }
+
+  private static void cuda() {
+    org.metrale.gpu.cuda.CudaDriver.initialize();
+    try (Nvml session = Nvml.open()) {
+      for (org.metrale.gpu.cuda.CudaDevice device : org.metrale.gpu.cuda.CudaDriver.devices()) {
+        NvmlDevice found = session.cudaDevice(device);
+        print(
+            "cuda",
+            device.uuid().equals(uuid(found)) + " " + found.mig().isMigDevice().orElseThrow());
+      }
+    }
+  }
+
+  private static java.util.UUID uuid(NvmlDevice device) {
+    return java.util.UUID.fromString(device.uuid().orElseThrow().substring("GPU-".length()));
   }
 
   private static void print(String key, Object value) {

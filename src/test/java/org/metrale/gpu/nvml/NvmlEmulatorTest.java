@@ -247,6 +247,14 @@ class NvmlEmulatorTest {
   }
 
   @Test
+  void findsTheDevicesThatCudaHas() throws Exception {
+    assertEquals(
+        List.of("true false", "true false"), behave("cuda", "gpu.kind = gb200").values("cuda"));
+    assertEquals(
+        List.of("true true", "true true"), behave("cuda", "gpu.kind = a100-mig").values("cuda"));
+  }
+
+  @Test
   void samplingAllocatesNothing() throws Exception {
     ForkedJvm.Result result = behave("allocation", "gpu.kind = h200");
     assertEquals("0", result.value("bytes"));
