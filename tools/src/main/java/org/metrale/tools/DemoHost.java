@@ -16,9 +16,9 @@ final class DemoHost implements AutoCloseable {
   private final int ranks;
   private final boolean emulated;
   private final String reason;
-  private final Emulator emulator;
+  private final StartedEmulator emulator;
 
-  private DemoHost(int ranks, boolean emulated, String reason, Emulator emulator) {
+  private DemoHost(int ranks, boolean emulated, String reason, StartedEmulator emulator) {
     this.ranks = ranks;
     this.emulated = emulated;
     this.reason = reason;
@@ -39,7 +39,7 @@ final class DemoHost implements AutoCloseable {
               ? "no GPU can be used here: " + found.problem
               : "there is one GPU, and every rank needs its own";
     }
-    Emulator started = options.start(Emulator.machine().gpus(MOST_RANKS, "h200"));
+    StartedEmulator started = options.start(Emulator.machine().gpus(MOST_RANKS, "h200"));
     return new DemoHost(MOST_RANKS, true, reason, started);
   }
 

@@ -42,7 +42,7 @@ final class EmulatorOptions {
   /**
    * Starts the machine for this process; never called unless the user or an absent GPU asks for it.
    */
-  Emulator start(Emulator.Machine machine) throws ToolException {
+  StartedEmulator start(Emulator.Machine machine) throws ToolException {
     if (folder != null && !Files.isRegularFile(folder.resolve("libcuda.so.1"))) {
       throw new ToolException(
           "--emulator-folder "
@@ -57,7 +57,7 @@ final class EmulatorOptions {
       machine.set(setting.substring(0, equals).strip(), setting.substring(equals + 1).strip());
     }
     try {
-      return folder == null ? machine.start() : machine.start(folder);
+      return StartedEmulator.of(folder == null ? machine.start() : machine.start(folder));
     } catch (IllegalStateException e) {
       throw new ToolException("the software GPU host cannot be started: " + e.getMessage(), e);
     }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import javax.imageio.ImageIO;
 import org.knowm.xchart.BitmapEncoder;
 import org.knowm.xchart.XYChart;
 import org.knowm.xchart.XYChartBuilder;
@@ -34,6 +35,7 @@ final class TopChart {
       throw new ToolException("there is nothing to draw: the recording has no sample");
     }
     System.setProperty("java.awt.headless", "true");
+    ImageIO.setUseCache(false); // its cache needs a shutdown hook, which Ctrl-C has no room for
     List<XYChart> charts = new ArrayList<>();
     for (Panel panel : PANELS) {
       charts.add(chart(panel, lines));

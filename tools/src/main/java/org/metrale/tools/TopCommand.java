@@ -12,6 +12,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.metrale.gpu.nvml.Nvml;
+import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -32,7 +33,7 @@ import picocli.CommandLine.Spec;
     },
     footer = "Exit code 0, 1 if NVML cannot be used, 2 for wrong arguments.")
 final class TopCommand implements Callable<Integer> {
-  private static final String CLEAR_SCREEN = "\033[H\033[2J";
+  private static final String CLEAR_SCREEN = "\033[H\033[J";
   private static final double SHORTEST_SECONDS = 0.05;
   private static final long STOP_SECONDS = 5;
 
@@ -162,7 +163,7 @@ final class TopCommand implements Callable<Integer> {
       }
       TopCsv.lines(sample).forEach(out::println);
     } else {
-      if (!only && System.console() != null) {
+      if (!only && CommandLine.Help.Ansi.AUTO.enabled()) {
         out.print(CLEAR_SCREEN);
       }
       TopTable.lines(sample).forEach(out::println);

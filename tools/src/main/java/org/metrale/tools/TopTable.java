@@ -118,7 +118,7 @@ final class TopTable {
             memory ->
                 memory.source() == NvmlMemorySource.OPERATING_SYSTEM
                     ? "unified memory: NVML does not tell, the numbers are the operating system's"
-                          + " for the whole host"
+                        + " for the whole host"
                     : "unified memory: CPU and GPU share one address space; the numbers are "
                         + memory.source()
                         + "'s")
