@@ -161,7 +161,7 @@ final class DemoCommand implements Callable<Integer> {
   private void print(DemoLoss loss, DemoPeer peer, PrintWriter out) {
     out.printf(
         "  missing: %s (process %d, exit code %s)%n",
-        loss.missing().map(d -> d.description()).orElse("nobody could be named"),
+        loss.missing().description(),
         peer.pid(),
         loss.exitCode().map(String::valueOf).orElse("none yet"));
     for (DemoLoss.Survivor one : loss.survivors()) {
@@ -178,7 +178,8 @@ final class DemoCommand implements Callable<Integer> {
 
   private static void print(List<DemoResult> results, int ranks, PrintWriter out) {
     TextTable table =
-        new TextTable("operation", "bytes", "ranks", "median time", "bandwidth", "every number");
+        new TextTable(
+            "operation", "size", "ranks", "median time", "algorithm bandwidth", "every number");
     for (DemoResult one : results) {
       table.row(
           one.exercise().title(),

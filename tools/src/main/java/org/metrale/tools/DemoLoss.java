@@ -17,17 +17,21 @@ import org.metrale.gpu.nccl.NcclOperation;
  * How the ranks of this process got on when the rank of the other one was killed.
  *
  * @param survivors what each remaining rank met
- * @param missing the first operation that some rank never issued, by all ranks' flight records
+ * @param missing who did not take part, by all ranks' flight records
  * @param exitCode how the killed process ended
  */
-record DemoLoss(
-    List<Survivor> survivors,
-    Optional<NcclFlightRecord.Difference> missing,
-    Optional<Integer> exitCode) {
+record DemoLoss(List<Survivor> survivors, Missing missing, Optional<Integer> exitCode) {
   /** What the scheduler of a busy machine may add to a deadline. */
   private static final Duration SLACK = Duration.ofSeconds(1);
 
   private static final int ROUNDS_BEFORE = 10;
+
+  /**
+   * Who did not take part.
+   *
+   * @param description what the rank never did
+   */
+  record Missing(int rank, String description) {}
 
   /**
    * What one rank met.
@@ -69,7 +73,7 @@ record DemoLoss(
   boolean isRight(int lostRank, int ranks) {
     return survivors.size() == ranks - 1
         && survivors.stream().allMatch(Survivor::inTime)
-        && missing.filter(difference -> difference.rank() == lostRank).isPresent();
+        && missing.rank() == lostRank;
   }
 
   /** One operation on every rank; empty if it was done on all of them. */
@@ -123,10 +127,19 @@ record DemoLoss(
     return Optional.of(new Survivor(rank.communicator().rank(), nanos, inTime, told));
   }
 
-  private static Optional<NcclFlightRecord.Difference> missing(DemoRanks ranks, DemoPeer peer) {
+  private static Missing missing(DemoRanks ranks, DemoPeer peer) {
     List<NcclFlightRecord> records = new ArrayList<>();
     ranks.all().forEach(rank -> records.add(rank.communicator().flightRecord()));
     peer.lastRecord().ifPresent(records::add);
-    return NcclFlightRecord.compare(records);
+    Optional<NcclFlightRecord.Difference> difference = NcclFlightRecord.compare(records);
+    if (peer.lastRecord().isPresent() && difference.isPresent()) {
+      return new Missing(difference.get().rank(), difference.get().description());
+    }
+    // The others were told before they issued another operation.
+    String last =
+        peer.lastRecord()
+            .map(record -> "reported nothing after operation " + record.lastCompleted())
+            .orElse("reported nothing");
+    return new Missing(peer.rank(), "rank " + peer.rank() + " " + last);
   }
 }
