@@ -9,6 +9,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.LongSupplier;
 import org.metrale.gpu.nccl.NcclException;
 import org.metrale.gpu.nccl.NcclFlightRecord;
 import org.metrale.gpu.nccl.NcclOperation;
@@ -49,18 +50,26 @@ record DemoLoss(List<Survivor> survivors, Missing missing, Optional<Integer> exi
     try {
       long bytes = plan.bytes().get(0);
       for (int i = 0; i < ROUNDS_BEFORE; i++) {
-        if (!round(ranks, bytes, plan, waiting, System.nanoTime()).isEmpty()) {
+        if (!round(ranks, bytes, plan, waiting, System::nanoTime).isEmpty()) {
           throw new ToolException("the ranks failed before one was killed");
         }
       }
-      long killedAt = System.nanoTime();
-      peer.kill();
-      List<Survivor> survivors = List.of();
+      long done = ranks.all().get(0).communicator().flightRecord().lastCompleted();
+      peer.awaitReport(done, plan.deadline());
+      long[] killedAt = new long[1];
+      // The others have issued the next operation by now, and the peer still pauses.
+      LongSupplier kill =
+          () -> {
+            peer.kill();
+            killedAt[0] = System.nanoTime();
+            return killedAt[0];
+          };
+      List<Survivor> survivors = round(ranks, bytes, plan, waiting, kill);
       while (survivors.isEmpty()) {
-        if (System.nanoTime() - killedAt > 2 * plan.deadline().toNanos()) {
+        if (System.nanoTime() - killedAt[0] > 2 * plan.deadline().toNanos()) {
           throw new ToolException("operations went on although a rank was killed");
         }
-        survivors = round(ranks, bytes, plan, waiting, killedAt);
+        survivors = round(ranks, bytes, plan, waiting, () -> killedAt[0]);
       }
       Optional<Integer> ended = peer.exitCode(plan.deadline());
       return new DemoLoss(survivors, missing(ranks, peer), ended);
@@ -76,9 +85,13 @@ record DemoLoss(List<Survivor> survivors, Missing missing, Optional<Integer> exi
         && missing.rank() == lostRank;
   }
 
-  /** One operation on every rank; empty if it was done on all of them. */
+  /**
+   * One operation on every rank; empty if it was done on all of them.
+   *
+   * @param issued called when it was issued; answers since when survivors are timed
+   */
   private static List<Survivor> round(
-      DemoRanks ranks, long bytes, DemoPlan plan, ExecutorService waiting, long since)
+      DemoRanks ranks, long bytes, DemoPlan plan, ExecutorService waiting, LongSupplier issued)
       throws ToolException, InterruptedException {
     List<NcclOperation> operations = new ArrayList<>();
     NcclException refused = null;
@@ -87,6 +100,7 @@ record DemoLoss(List<Survivor> survivors, Missing missing, Optional<Integer> exi
     } catch (NcclException e) {
       refused = e;
     }
+    long since = issued.getAsLong();
     List<Callable<Optional<Survivor>>> waits = new ArrayList<>();
     for (int i = 0; i < ranks.all().size(); i++) {
       DemoRank rank = ranks.all().get(i);

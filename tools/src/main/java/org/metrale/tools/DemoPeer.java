@@ -113,6 +113,14 @@ final class DemoPeer implements AutoCloseable {
     return rank;
   }
 
+  /** Waits until it says that it has done an operation. */
+  void awaitReport(long sequence, Duration timeout) throws ToolException, InterruptedException {
+    await(
+        timeout,
+        () -> record != null && record.lastCompleted() >= sequence,
+        "did not report operation " + sequence);
+  }
+
   /** What it last reported to have done. */
   synchronized Optional<NcclFlightRecord> lastRecord() {
     return Optional.ofNullable(record);
