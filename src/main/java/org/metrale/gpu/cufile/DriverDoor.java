@@ -15,6 +15,7 @@ import org.metrale.gpu.cufile.CuFileException.Where;
 final class DriverDoor {
   private static final DriverDoor INSTANCE = new DriverDoor();
   private static final Path MODULES = Path.of("/proc/modules");
+  private static final int FIRST_THAT_LOOPS = 1160;
 
   private int users;
 
@@ -39,11 +40,10 @@ final class DriverDoor {
     if (!NativeLibrary.CUFILE.isAvailable()) {
       return NativeLibrary.CUFILE.unavailabilityCause().orElseThrow();
     }
-    if (!NativeLibrary.CUFILE.isEmulated() && !Files.isReadable(MODULES)) {
-      // Seen with 1.20: it reads that file in a loop that then never ends.
+    if (wouldNotReturn()) {
       return CuFileException.of(
           "cuFileDriverOpen",
-          CuFileResult.PLATFORM_NOT_SUPPORTED,
+          CuFileResult.DRIVER_NOT_INITIALIZED,
           Where.note("not called: " + MODULES + " cannot be read, and cuFile would not return"));
     }
     if (users == 0) {
@@ -54,6 +54,16 @@ final class DriverDoor {
     }
     users++;
     return null;
+  }
+
+  /**
+   * Without the kernel's list of modules cuFile reads it in a loop that never ends; seen with 1.17 and
+   * 1.20, not with 1.15.
+   */
+  private static boolean wouldNotReturn() {
+    return !Files.isReadable(MODULES)
+        && !NativeLibrary.CUFILE.isEmulated()
+        && NativeLibrary.CUFILE.versionCode().orElse(0) >= FIRST_THAT_LOOPS;
   }
 
   synchronized void close() {

@@ -1,44 +1,38 @@
 package org.metrale.gpu.tool;
 
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.metrale.gpu.cufile.CuFileDriver;
+import org.metrale.gpu.cufile.GdsStatus;
 
-/** The state of cuFile's driver, and what decides whether GPUDirect Storage is used. */
+/** The state of cuFile's driver, and why GPUDirect Storage is or is not used here. */
 final class CuFileFacts {
   private CuFileFacts() {}
 
   static void examine(Map<String, Object> out) {
-    Map<String, Object> why = new LinkedHashMap<>();
-    why.put("nvidia-fs module loaded", moduleLoaded());
-    why.put("configuration file", configuration());
-    why.put("file system of the working folder", fileSystem(Path.of("").toAbsolutePath()));
-    out.put("GPUDirect Storage", why);
-    DoctorCalls.cuFile(out, why);
-  }
-
-  private static boolean moduleLoaded() {
-    return SystemSection.lines(Path.of("/proc/modules")).stream()
-        .anyMatch(line -> line.startsWith("nvidia_fs ") || line.startsWith("nvidia-fs "));
-  }
-
-  private static String configuration() {
-    String named = System.getenv("CUFILE_ENV_PATH_JSON");
-    if (named != null) {
-      return named
-          + " (environment)"
-          + (Files.isReadable(Path.of(named)) ? "" : ", cannot be read");
+    try (CuFileDriver driver = CuFileDriver.open()) {
+      GdsStatus status = driver.status(Path.of("").toAbsolutePath());
+      Map<String, Object> gds = new LinkedHashMap<>();
+      gds.put("driver", status.driver());
+      gds.put("way of device memory", status.route().toString());
+      gds.put("nvidia-fs module loaded", status.nvidiaFsLoaded());
+      gds.put("kernel peer-to-peer DMA", told(status.p2pDma()));
+      gds.put("compatibility mode allowed", told(status.compatAllowed()));
+      gds.put(
+          "configuration file",
+          status.configuration().isEmpty() ? "none: the library's defaults" : status.configuration());
+      gds.put("file system of the working folder", status.fileSystem());
+      gds.put("direct alignment bytes", status.directAlignmentBytes());
+      gds.put("what keeps it off", status.reasons());
+      out.put("GPUDirect Storage", gds);
+      driver
+          .unavailabilityCause()
+          .ifPresent(cause -> out.put(LibrarySection.PROBLEM, cause.getMessage()));
     }
-    Path usual = Path.of("/etc/cufile.json");
-    return Files.isReadable(usual) ? usual.toString() : "none: the library's defaults";
   }
 
-  private static String fileSystem(Path folder) {
-    try {
-      return Files.getFileStore(folder).type();
-    } catch (java.io.IOException e) {
-      return "unknown: " + e.getMessage();
-    }
+  private static Object told(java.util.Optional<Boolean> answer) {
+    return answer.isPresent() ? answer.get() : "unknown: the driver is not open";
   }
 }

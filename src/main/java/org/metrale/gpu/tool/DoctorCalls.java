@@ -8,12 +8,9 @@ import java.util.Map;
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.PointerPointer;
 import org.bytedeco.javacpp.PointerScope;
-import org.metrale.cufile.CUfileError_t;
 import org.metrale.global.cuda;
-import org.metrale.global.cufile;
 import org.metrale.global.nccl;
 import org.metrale.global.nvml;
-import org.metrale.global.nvtx;
 import org.metrale.gpu.NativeLibrary;
 import org.metrale.nvml.nvmlDevice_st;
 
@@ -148,38 +145,6 @@ final class DoctorCalls {
   private static String nvmlText(int code) {
     BytePointer text = nvml.nvmlErrorString(code);
     return (text == null ? "unknown code" : text.getString()) + " (" + code + ")";
-  }
-
-  /** Opens cuFile's driver and closes it again; adds its answer and the reason why GDS is off. */
-  static void cuFile(Map<String, Object> out, Map<String, Object> why) {
-    try (PointerScope scope = new PointerScope()) {
-      CUfileError_t error = cufile.cuFileDriverOpen();
-      if (error.err() == 0) {
-        why.put("driver", "opened");
-        cufile.cuFileDriverClose();
-        return;
-      }
-      BytePointer text = cufile.cufileop_status_error(error.err());
-      String answer =
-          "cuFileDriverOpen: "
-              + (text == null ? "unknown code" : text.getString())
-              + " ("
-              + error.err()
-              + (error.cu_err() == 0 ? "" : ", CUDA " + error.cu_err())
-              + ")";
-      why.put("driver", answer);
-      out.put(LibrarySection.PROBLEM, answer);
-    }
-  }
-
-  /** Whether a tool answers: without one a push reports that nothing is tracked. */
-  static boolean nvtxToolAttached() {
-    int level = nvtx.nvtxRangePushA("doctor");
-    if (level == nvtx.NVTX_NO_PUSH_POP_TRACKING) {
-      return false;
-    }
-    nvtx.nvtxRangePop();
-    return true;
   }
 
   private static String string(byte[] text) {

@@ -2,6 +2,7 @@ package org.metrale.gpu.tool;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import org.metrale.gpu.nvtx.NvtxTool;
 
 /** Whether a profiler listens to NVTX. */
 final class NvtxSection implements DoctorSection {
@@ -16,7 +17,7 @@ final class NvtxSection implements DoctorSection {
     String injection = System.getenv("NVTX_INJECTION64_PATH");
     out.put("library", "headers only, compiled in");
     out.put("tool named by NVTX_INJECTION64_PATH", injection == null ? "none" : injection);
-    out.put("tool attached", DoctorCalls.nvtxToolAttached());
+    out.put("tool attached", NvtxTool.isAttached());
     return out;
   }
 }

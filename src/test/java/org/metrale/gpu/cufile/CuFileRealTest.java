@@ -3,7 +3,6 @@ package org.metrale.gpu.cufile;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,29 +16,43 @@ import org.metrale.gpu.ForkedJvm;
 final class CuFileRealTest {
   @TempDir Path folder;
 
-  private static Path library() {
-    Path cache = Path.of(System.getProperty("user.home"), ".cache", "metrale-gpu", "unpacked");
-    Path usual = cache.resolve("nvidia-cufile-1.20.0.107/nvidia/cu13/lib/libcufile.so.0");
-    return Path.of(System.getProperty("org.metrale.cufile.path", usual.toString()));
+  private static Path library(String version) {
+    Path file =
+        Path.of(System.getProperty("metrale.basedir", ""))
+            .toAbsolutePath()
+            .resolve("cppbuild/real/nvidia-cufile-" + version + "/libcufile.so.0");
+    if (!Files.exists(file)) {
+      throw new IllegalStateException(file + " is not there: run cppbuild.sh real");
+    }
+    return file;
   }
 
-  @Test
-  void saysWhyDriverDoesNotOpen() throws Exception {
-    assumeTrue(Files.exists(library()), "libcufile at " + library());
+  private ForkedJvm.Result open(Path library) throws Exception {
     ForkedJvm.Result result =
         ForkedJvm.running(CuFileScenario.class, "open", folder.resolve("data").toString())
-            .property("org.metrale.cufile.path", library())
+            .property("org.metrale.cufile.path", library)
             .property("java.io.tmpdir", folder)
             .run()
             .succeeded();
     assertEquals("false", result.value("open"));
-    String cause = result.value("cause");
-    String expected =
-        !Files.isReadable(Path.of("/proc/modules"))
-            ? "not called: /proc/modules cannot be read"
-            : "(50"; // 5033 without libcuda, 5011 with it
-    assertTrue(cause.contains(expected), cause);
     assertTrue(result.value("status").contains("libcufile"), result.output());
     assertFalse(Files.exists(Path.of("cufile.log")));
+    return result;
+  }
+
+  @Test
+  void anOlderOneSaysThatItDoesNotFindTheCudaDriver() throws Exception {
+    String cause = open(library("1.15.0.42")).value("cause");
+    assertTrue(cause.contains("(5033)"), cause);
+  }
+
+  @Test
+  void theNewestIsNotCalledWhereItWouldNotReturn() throws Exception {
+    String cause = open(library("1.20.0.107")).value("cause");
+    String expected =
+        Files.isReadable(Path.of("/proc/modules"))
+            ? "(50" // 5033 without libcuda, 5011 with it
+            : "not called: /proc/modules cannot be read";
+    assertTrue(cause.contains(expected), cause);
   }
 }
