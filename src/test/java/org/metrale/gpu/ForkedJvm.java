@@ -94,6 +94,11 @@ public final class ForkedJvm {
         .toArray(String[]::new);
   }
 
+  /** Whether it is the JVM of the tests, of a version that knows the option. */
+  private boolean sameJvm() {
+    return home.equals(Path.of(System.getProperty("java.home"))) && Runtime.version().feature() >= 22;
+  }
+
   /** Starts it and waits for its end. */
   public Result run() throws IOException, InterruptedException {
     return start().await();
@@ -105,6 +110,10 @@ public final class ForkedJvm {
     command.add(home.resolve("bin").resolve("java").toString());
     command.add("-XX:TieredStopAtLevel=1");
     command.add("-XX:+UseSerialGC");
+    if (sameJvm() && options.stream().noneMatch(option -> option.contains("native-access"))) {
+      // Newer ones warn on standard error otherwise, which would be taken for what the program says.
+      command.add("--enable-native-access=ALL-UNNAMED");
+    }
     command.addAll(options);
     if (!classPath.isEmpty()) {
       command.add("-cp");
