@@ -28,8 +28,8 @@ public final class LoaderProbe {
   }
 
   /**
-   * Two threads touch a library first. The one that initialises the generated class is held before it
-   * searches, and the other comes while it waits.
+   * Two threads touch a library first. The one that initialises the generated class is held before
+   * it searches, and the other comes while it waits.
    */
   private static void race(NativeLibrary library) throws InterruptedException {
     Thread first = asking(library, "first");
