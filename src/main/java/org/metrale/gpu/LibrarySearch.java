@@ -59,6 +59,10 @@ final class LibrarySearch {
     }
     List<Candidate> out = new ArrayList<>();
     Optional<Setting> folder = given("org.metrale.library.path", "METRALE_LIBRARY_PATH");
+    if (folder.isPresent() && folder.get().value().isEmpty()) {
+      // Not the working directory, and not a bare name for the loader to search.
+      return List.of(new Candidate(folder.get().how(), "", true, false, true));
+    }
     if (folder.isPresent()) {
       Path place = Path.of(folder.get().value());
       boolean binding = !Files.isDirectory(place) || Files.exists(place.resolve(soname));

@@ -95,9 +95,7 @@ public final class NativeLibrary {
    * @param table its table
    */
   public static void attach(String name, NativeTable table) {
-    NativeLibrary library = named(name);
-    library.table = Objects.requireNonNull(table, "table");
-    library.search();
+    named(name).searchIn(Objects.requireNonNull(table, "table"));
   }
 
   /**
@@ -134,8 +132,9 @@ public final class NativeLibrary {
    */
   public boolean isAvailable() {
     touch();
-    if (!open && table != null) {
-      search();
+    NativeTable known = table;
+    if (!open && known != null) {
+      searchIn(known);
     }
     return open;
   }
@@ -178,7 +177,7 @@ public final class NativeLibrary {
     synchronized (this) {
       if (!open && table != null) {
         searchedWith = null;
-        search();
+        searchIn(table);
       }
     }
     if (!open) {
@@ -355,7 +354,11 @@ public final class NativeLibrary {
     }
   }
 
-  private synchronized void search() {
+  /**
+   * Searches, and shows the table to other threads only after that: one that called the table while
+   * the generated class is being initialised would wait for this thread, holding what this needs.
+   */
+  private synchronized void searchIn(NativeTable given) {
     LibrarySearch search = new LibrarySearch(name, soname, System.getProperties(), System.getenv());
     String settings = pinned + "|" + search.settings();
     if (open || settings.equals(searchedWith)) {
@@ -363,24 +366,30 @@ public final class NativeLibrary {
     }
     searchedWith = settings;
     attempts.clear();
-    if (pinned != null) {
-      attempt(
-          new LibrarySearch.Candidate(
-              "given by the program", pinned.toString(), true, false, true));
-      return;
-    }
-    for (LibrarySearch.Candidate candidate : search.candidates()) {
-      if (attempt(candidate) || candidate.binding()) {
-        return;
+    boolean found = false;
+    for (LibrarySearch.Candidate candidate : candidates(search)) {
+      found = attempt(given, candidate);
+      if (found || candidate.binding()) {
+        break;
       }
     }
+    table = given;
+    open = found;
   }
 
-  private boolean attempt(LibrarySearch.Candidate candidate) {
+  private List<LibrarySearch.Candidate> candidates(LibrarySearch search) {
+    return pinned == null
+        ? search.candidates()
+        : List.of(
+            new LibrarySearch.Candidate(
+                "given by the program", pinned.toString(), true, false, true));
+  }
+
+  private boolean attempt(NativeTable given, LibrarySearch.Candidate candidate) {
     String problem =
         candidate.place().isEmpty()
             ? "is empty"
-            : table.open(
+            : given.open(
                 candidate.place(),
                 candidate.mapped() ? NativeTable.OPEN_IF_MAPPED : NativeTable.OPEN,
                 candidate.chosen() ? null : EMULATOR_MARKER);
@@ -389,8 +398,7 @@ public final class NativeLibrary {
             candidate.how(),
             candidate.place(),
             problem == null ? "" : LibraryFile.explain(candidate.place(), problem)));
-    open = problem == null;
-    return open;
+    return problem == null;
   }
 
   private LibraryUnavailableException unavailable() {

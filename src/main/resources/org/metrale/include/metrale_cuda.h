@@ -143,6 +143,24 @@ class metrale_use
     std::atomic<metrale_slot *> *place_;
 };
 
+#define METRALE_FUNCTION(index, name) metrale_index_##name = index,
+enum metrale_cuda_index {
+#include METRALE_FUNCTIONS
+};
+#undef METRALE_FUNCTION
+
+/*
+ * Makes a context current. What restores the one before runs in destructors, where nobody could catch
+ * that the driver lacks the function: so that is found out here.
+ */
+static CUresult metrale_push(CUcontext context)
+{
+    if (__builtin_expect(!metrale_table_bound(metrale_index_cuCtxPopCurrent_v2), 0)) {
+        metrale_table_missing(metrale_index_cuCtxPopCurrent_v2);
+    }
+    return cuCtxPushCurrent(context);
+}
+
 /* The context of one call: current when it begins, and what was current before when it ends. */
 class metrale_current
 {
@@ -153,7 +171,7 @@ class metrale_current
         if (__builtin_expect(cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == context, 1)) {
             return;
         }
-        result = cuCtxPushCurrent(context);
+        result = metrale_push(context);
         pushed_ = result == CUDA_SUCCESS;
     }
     explicit metrale_current(int64_t context) : metrale_current(METRALE_POINTER(CUcontext, context))
@@ -728,7 +746,7 @@ static int metrale_driver_enter(int64_t slot, int64_t generation, metrale_entere
     if (__builtin_expect(cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == wanted->context, 1)) {
         return CUDA_SUCCESS;
     }
-    CUresult result = cuCtxPushCurrent(wanted->context);
+    CUresult result = metrale_push(wanted->context);
     entered->pushed = result == CUDA_SUCCESS;
     return result;
 }
@@ -749,7 +767,7 @@ static void metrale_driver_leave(const metrale_entered *entered)
 static inline int64_t metrale_driver_functions(void)
 {
     static const metrale_driver driver = {metrale_driver_enter, metrale_driver_leave,
-                                          cuCtxGetCurrent,      cuCtxPushCurrent,
+                                          cuCtxGetCurrent,      metrale_push,
                                           cuCtxPopCurrent,      cuEventRecord,
                                           cuEventQuery};
 

@@ -43,7 +43,9 @@ static inline int metrale_file_open(const signed char *path, int mode)
     const int access = (mode & METRALE_FILE_WRITE) == 0  ? O_RDONLY
                        : (mode & METRALE_FILE_READ) == 0 ? O_WRONLY
                                                          : O_RDWR;
-    const int flags = access | O_CLOEXEC | ((mode & METRALE_FILE_CREATE) != 0 ? O_CREAT : 0) |
+    /* A pipe would make open wait for its other end. */
+    const int flags = access | O_CLOEXEC | O_NONBLOCK |
+                      ((mode & METRALE_FILE_CREATE) != 0 ? O_CREAT : 0) |
                       ((mode & METRALE_FILE_TRUNCATE) != 0 ? O_TRUNC : 0) |
                       ((mode & METRALE_FILE_DIRECT) != 0 ? O_DIRECT : 0);
     int fd;
@@ -51,7 +53,17 @@ static inline int metrale_file_open(const signed char *path, int mode)
     do {
         fd = open(reinterpret_cast<const char *>(path), flags, 0666);
     } while (fd < 0 && errno == EINTR);
-    return fd >= 0 ? fd : -errno;
+    if (fd < 0) {
+        return -errno;
+    }
+    /* cuFile refuses a descriptor with that flag. */
+    const int kept = fcntl(fd, F_GETFL);
+    if (kept < 0 || fcntl(fd, F_SETFL, kept & ~O_NONBLOCK) < 0) {
+        const int reason = errno;
+        close(fd);
+        return -reason;
+    }
+    return fd;
 }
 #endif
 ;

@@ -6,13 +6,13 @@ import java.util.Optional;
 /**
  * Does to the loader what its arguments say, in order, and prints what came of it as {@code
  * KEY=VALUE}: {@code ask:LIBRARY}, {@code open:LIBRARY:FILE}, {@code load:FILE}, {@code
- * set:PROPERTY:VALUE}, {@code call:LIBRARY}.
+ * set:PROPERTY:VALUE}, {@code call:LIBRARY}, {@code race:LIBRARY}.
  */
 public final class LoaderProbe {
   private LoaderProbe() {}
 
   /** Runs the commands. */
-  public static void main(String[] commands) {
+  public static void main(String[] commands) throws InterruptedException {
     for (String command : commands) {
       String[] parts = command.split(":", 3);
       switch (parts[0]) {
@@ -21,8 +21,40 @@ public final class LoaderProbe {
         case "load" -> System.load(parts[1]);
         case "set" -> System.setProperty(parts[1], parts[2]);
         case "call" -> call(parts[1]);
+        case "race" -> race(NativeLibrary.named(parts[1]));
         default -> throw new IllegalArgumentException(command);
       }
+    }
+  }
+
+  /**
+   * Two threads touch a library first. The one that initialises the generated class is held before
+   * it searches, and the other comes while it waits.
+   */
+  private static void race(NativeLibrary library) throws InterruptedException {
+    Thread first = asking(library, "first");
+    Thread second = asking(library, "second");
+    synchronized (library) {
+      first.start();
+      awaitBlocked(first, 20_000);
+      second.start();
+      awaitBlocked(second, 500); // it may wait for the class instead, which has no state of its own
+    }
+    first.join(10_000);
+    second.join(10_000);
+  }
+
+  private static Thread asking(NativeLibrary library, String key) {
+    Thread thread = new Thread(() -> print(key, library.isAvailable()));
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  private static void awaitBlocked(Thread thread, long limitMillis) {
+    long begin = System.nanoTime();
+    while (thread.getState() != Thread.State.BLOCKED
+        && System.nanoTime() - begin < limitMillis * 1_000_000) {
+      Thread.onSpinWait();
     }
   }
 

@@ -126,6 +126,24 @@ final class LoaderTest {
   }
 
   @Test
+  void refusesAnEmptyFolderInsteadOfSearchingTheNameAsChosen() throws Exception {
+    ForkedJvm.Result result =
+        probe("ask:nccl")
+            .property(FOLDER, "")
+            .environment("LD_LIBRARY_PATH", Fakes.folder("marked"))
+            .run();
+    assertRefused(result, "property org.metrale.library.path", "is empty");
+  }
+
+  @Test
+  void answersTwoThreadsThatTouchItFirstAtOnce() throws Exception {
+    ForkedJvm.Result result =
+        probe("race:nccl").property(FOLDER, Fakes.folder("full")).run().succeeded();
+    assertEquals("true", result.value("first"), result.output());
+    assertEquals("true", result.value("second"), result.output());
+  }
+
+  @Test
   void looksElsewhereForWhatANamedFolderDoesNotHave() throws Exception {
     ForkedJvm.Result result =
         probe("ask:nccl")

@@ -94,6 +94,10 @@ public final class CudaBuffer {
               + " use of(address, lengthBytes)");
     }
     long elements = pointer.limit() - pointer.position();
+    if (elements > Long.MAX_VALUE / pointer.sizeof()) {
+      throw new IllegalArgumentException(
+          "no range of memory: " + elements + " elements of " + pointer.sizeof() + " bytes");
+    }
     CudaBuffer range = of(CudaCalls.address(pointer), elements * pointer.sizeof());
     return new CudaBuffer(range.address, range.lengthBytes, null, pointer, null);
   }

@@ -20,6 +20,7 @@ final class CudaCalls {
   static final int SUCCESS = 0;
   static final int CLOSED = -1;
   static final int NOT_READY = 600;
+  private static final int INVALID_DEVICE = 101;
 
   static final int STREAM_NON_BLOCKING = 1;
   static final int EVENT_DISABLE_TIMING = 2;
@@ -115,7 +116,11 @@ final class CudaCalls {
   static int cuDeviceGetByPCIBusId(String address) {
     int[] device = new int[1];
     int code = cuda.cuDeviceGetByPCIBusId(device, address);
-    return code == SUCCESS ? device[0] : -1;
+    if (code == CudaResult.INVALID_VALUE.code() || code == INVALID_DEVICE) {
+      return -1;
+    }
+    check("cuDeviceGetByPCIBusId", code, NO_DEVICE, "address=" + address);
+    return device[0];
   }
 
   static long cuDeviceTotalMem(int device) {

@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.bytedeco.cuda.cudart.CUctx_st;
 import org.metrale.gpu.LibraryUnavailableException;
 import org.metrale.gpu.NativeResource;
@@ -215,6 +216,11 @@ public final class CudaContext extends NativeResource {
 
   long handle() {
     return handle;
+  }
+
+  /** Makes something in this context, which cannot be closed meanwhile. */
+  <T> T making(Supplier<T> make) {
+    return using(make);
   }
 
   int ordinal() {

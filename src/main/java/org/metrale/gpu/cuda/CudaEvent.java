@@ -66,9 +66,11 @@ public final class CudaEvent extends NativeResource {
 
   @MustBeClosed
   private static CudaEvent create(CudaContext context, int flags) {
-    CudaStream.requireOpen(context);
-    long handle = CudaCalls.cuEventCreate(context.handle(), context.ordinal(), flags);
-    return new CudaEvent(context, handle, true);
+    return context.making(
+        () -> {
+          long handle = CudaCalls.cuEventCreate(context.handle(), context.ordinal(), flags);
+          return new CudaEvent(context, handle, true);
+        });
   }
 
   /**

@@ -67,11 +67,14 @@ public final class CudaStream extends NativeResource {
    */
   @MustBeClosed
   public static CudaStream create(CudaContext context, boolean nonBlocking, int priority) {
-    requireOpen(context);
     int flags = nonBlocking ? CudaCalls.STREAM_NON_BLOCKING : 0;
-    long handle =
-        CudaCalls.cuStreamCreateWithPriority(context.handle(), context.ordinal(), flags, priority);
-    return new CudaStream(context, handle, true, nonBlocking);
+    return context.making(
+        () -> {
+          long handle =
+              CudaCalls.cuStreamCreateWithPriority(
+                  context.handle(), context.ordinal(), flags, priority);
+          return new CudaStream(context, handle, true, nonBlocking);
+        });
   }
 
   /**
@@ -219,7 +222,7 @@ public final class CudaStream extends NativeResource {
    * @wraps {@code cuEventRecord}; cuda.h, CUDA 2.0 and later
    */
   public CompletionStage<Void> completion() {
-    return completion(null);
+    return completion(context.takeEvent(), null);
   }
 
   /**
@@ -242,8 +245,7 @@ public final class CudaStream extends NativeResource {
         () ->
             CudaCalls.cuMemcpyAsync(
                 slot, generation, target.address(), source.address(), source.lengthBytes()),
-        source,
-        target);
+        Hold.of(source, target));
   }
 
   /**
@@ -262,13 +264,12 @@ public final class CudaStream extends NativeResource {
   public CompletionStage<Void> copyPeer(
       CudaBuffer source, CudaContext from, CudaBuffer target, CudaContext to) {
     requireSameLength(source, target);
-    requireOpen(from);
-    requireOpen(to);
+    Objects.requireNonNull(from, "from");
+    Objects.requireNonNull(to, "to");
     return queue(
         "cuMemcpyPeerAsync",
         () -> CudaCalls.cuMemcpyPeerAsync(this, target, to, source, from),
-        source,
-        target);
+        Hold.of(new NativeResource[] {from, to}, source, target));
   }
 
   /**
@@ -410,25 +411,33 @@ public final class CudaStream extends NativeResource {
         () ->
             CudaCalls.cuMemsetAsync(
                 this, target.address(), value, elementBytes, target.lengthBytes() / elementBytes),
-        target);
+        Hold.of(target));
   }
 
-  private CompletionStage<Void> queue(String name, Call call, CudaBuffer... buffers) {
-    Hold hold = Hold.of(buffers);
+  private CompletionStage<Void> queue(String name, Call call, Hold hold) {
+    CudaEvent event;
+    try {
+      // First of all: without an event nobody could tell when the memory may go.
+      event = context.takeEvent();
+    } catch (RuntimeException e) {
+      hold.close();
+      throw e;
+    }
     try {
       int code = call.run();
       if (code != CudaCalls.SUCCESS) {
         throw failed(name, code, null);
       }
     } catch (RuntimeException e) {
+      context.giveBack(event);
       hold.close();
       throw e;
     }
-    return completion(hold);
+    return completion(event, hold);
   }
 
-  private CompletionStage<Void> completion(Hold hold) {
-    CudaEvent event = context.takeEvent();
+  /** Where the mark fails after work was queued, the memory of that work stays open. */
+  private CompletionStage<Void> completion(CudaEvent event, Hold hold) {
     try {
       record(event);
     } catch (RuntimeException e) {

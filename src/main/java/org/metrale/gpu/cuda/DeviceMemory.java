@@ -37,9 +37,13 @@ public final class DeviceMemory extends NativeResource {
    */
   @MustBeClosed
   public static DeviceMemory allocate(CudaContext context, long lengthBytes) {
-    requireLength(context, lengthBytes);
-    long address = CudaCalls.cuMemAlloc(context.handle(), context.ordinal(), lengthBytes);
-    return new DeviceMemory(context, address, lengthBytes, CudaLocation.Kind.DEVICE);
+    requireLength(lengthBytes);
+    return context.making(
+        () -> {
+          long address =
+              CudaCalls.cuMemAlloc(context.handle(), context.ordinal(), lengthBytes);
+          return new DeviceMemory(context, address, lengthBytes, CudaLocation.Kind.DEVICE);
+        });
   }
 
   /**
@@ -55,16 +59,19 @@ public final class DeviceMemory extends NativeResource {
    */
   @MustBeClosed
   public static DeviceMemory allocateManaged(CudaContext context, long lengthBytes) {
-    requireLength(context, lengthBytes);
-    long address = CudaCalls.cuMemAllocManaged(context.handle(), context.ordinal(), lengthBytes);
-    return new DeviceMemory(context, address, lengthBytes, CudaLocation.Kind.MANAGED);
+    requireLength(lengthBytes);
+    return context.making(
+        () -> {
+          long address =
+              CudaCalls.cuMemAllocManaged(context.handle(), context.ordinal(), lengthBytes);
+          return new DeviceMemory(context, address, lengthBytes, CudaLocation.Kind.MANAGED);
+        });
   }
 
-  static void requireLength(CudaContext context, long lengthBytes) {
+  static void requireLength(long lengthBytes) {
     if (lengthBytes <= 0) {
       throw new IllegalArgumentException("lengthBytes " + lengthBytes + " is not positive");
     }
-    CudaStream.requireOpen(context);
   }
 
   /**

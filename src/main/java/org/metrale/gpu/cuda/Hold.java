@@ -1,5 +1,6 @@
 package org.metrale.gpu.cuda;
 
+import java.util.Arrays;
 import org.metrale.gpu.NativeResource;
 
 /** Keeps memory open while a device works on it. */
@@ -9,11 +10,15 @@ final class Hold extends NativeResource {
   }
 
   static Hold of(CudaBuffer... buffers) {
-    int count = 0;
+    return of(new NativeResource[0], buffers);
+  }
+
+  static Hold of(NativeResource[] others, CudaBuffer... buffers) {
+    int count = others.length;
     for (CudaBuffer buffer : buffers) {
       count += buffer.owners().length;
     }
-    NativeResource[] needs = new NativeResource[count];
+    NativeResource[] needs = Arrays.copyOf(others, count);
     for (CudaBuffer buffer : buffers) {
       for (NativeResource owner : buffer.owners()) {
         needs[--count] = owner;

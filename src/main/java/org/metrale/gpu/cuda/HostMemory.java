@@ -42,9 +42,12 @@ public final class HostMemory extends NativeResource {
    */
   @MustBeClosed
   public static HostMemory allocate(CudaContext context, long lengthBytes) {
-    DeviceMemory.requireLength(context, lengthBytes);
-    long address = CudaCalls.cuMemHostAlloc(context.handle(), context.ordinal(), lengthBytes);
-    return new HostMemory(context, address, lengthBytes, null);
+    DeviceMemory.requireLength(lengthBytes);
+    return context.making(
+        () -> {
+          long address = CudaCalls.cuMemHostAlloc(context.handle(), context.ordinal(), lengthBytes);
+          return new HostMemory(context, address, lengthBytes, null);
+        });
   }
 
   /**
@@ -61,10 +64,13 @@ public final class HostMemory extends NativeResource {
   @MustBeClosed
   public static HostMemory register(CudaContext context, ByteBuffer direct) {
     CudaBuffer range = CudaBuffer.of(direct);
-    DeviceMemory.requireLength(context, range.lengthBytes());
-    CudaCalls.cuMemHostRegister(
-        context.handle(), context.ordinal(), range.address(), range.lengthBytes());
-    return new HostMemory(context, range.address(), range.lengthBytes(), direct);
+    DeviceMemory.requireLength(range.lengthBytes());
+    return context.making(
+        () -> {
+          CudaCalls.cuMemHostRegister(
+              context.handle(), context.ordinal(), range.address(), range.lengthBytes());
+          return new HostMemory(context, range.address(), range.lengthBytes(), direct);
+        });
   }
 
   /**

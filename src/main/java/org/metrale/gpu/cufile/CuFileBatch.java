@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import org.metrale.gpu.Backoff;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeResource;
 
@@ -216,7 +217,7 @@ public final class CuFileBatch extends NativeResource {
         int wanted = Math.max(0, Math.min(atLeast - out.size(), pending.size()));
         int count =
             CuFileCalls.cuFileBatchIOGetStatus(
-                batch, wanted, pending.size(), events, timeout.toNanos());
+                batch, wanted, pending.size(), events, Backoff.nanos(timeout));
         for (int i = 0; i < count; i++) {
           event(CuFileCalls.batchEvent(events, i)).ifPresent(out::add);
         }

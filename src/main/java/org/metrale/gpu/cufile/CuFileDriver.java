@@ -210,18 +210,27 @@ public final class CuFileDriver extends NativeResource {
     RuntimeException first = null;
     pool.close();
     for (DeviceBounce bounce : bounces) {
-      try {
-        bounce.close();
-      } catch (RuntimeException e) {
-        first = e;
-      }
+      first = closing(first, bounce::close);
     }
     if (problem == null) {
-      DriverDoor.instance().close();
+      first = closing(first, DriverDoor.instance()::close);
     }
     if (first != null) {
       throw first;
     }
+  }
+
+  /** Closes one thing; answers the first failure, which carries the later ones. */
+  private static RuntimeException closing(RuntimeException first, Runnable close) {
+    try {
+      close.run();
+    } catch (RuntimeException e) {
+      if (first == null) {
+        return e;
+      }
+      first.addSuppressed(e);
+    }
+    return first;
   }
 
   @Override

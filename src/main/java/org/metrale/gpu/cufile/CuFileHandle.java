@@ -91,7 +91,8 @@ public final class CuFileHandle extends NativeResource {
   private static CuFileHandle open(CuFileDriver driver, OpenFile file, CuFilePolicy policy) {
     boolean made = false;
     Registration found = null;
-    try {
+    try (CuFileHold hold = CuFileHold.open("a file being opened", driver)) {
+      Objects.requireNonNull(hold);
       found = Registration.of(driver, file, policy);
       CuFileHandle out = new CuFileHandle(driver, file, policy, found);
       made = true;
@@ -314,10 +315,13 @@ public final class CuFileHandle extends NativeResource {
 
   @Override
   protected void free() {
-    if (route != CuFileRoute.POSIX) {
-      CuFileCalls.cuFileHandleDeregister(handle);
+    try {
+      if (route != CuFileRoute.POSIX) {
+        CuFileCalls.cuFileHandleDeregister(handle);
+      }
+    } finally {
+      file.close();
     }
-    file.close();
   }
 
   @Override

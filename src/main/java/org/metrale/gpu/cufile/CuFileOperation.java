@@ -3,8 +3,7 @@ package org.metrale.gpu.cufile;
 import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.Optional;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
+import org.metrale.gpu.Backoff;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaStream;
 
@@ -25,7 +24,6 @@ public final class CuFileOperation extends NativeResource {
   private static final long ARGUMENT_BYTES = 4 * Long.BYTES;
   private static final int ANSWER = 3 * Long.BYTES;
   private static final Duration STREAM_TIMEOUT = Duration.ofMinutes(1);
-  private static final long LONGEST_SLEEP_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
   private final CuFileHandle file;
   private final Work work;
@@ -154,19 +152,7 @@ public final class CuFileOperation extends NativeResource {
    * @throws InterruptedException if the thread was interrupted while it waited
    */
   public Optional<CuFileTransfer> await(Duration timeout) throws InterruptedException {
-    long deadline = System.nanoTime() + timeout.toNanos();
-    long sleep = 1_000;
-    while (!isDone()) {
-      if (Thread.interrupted()) {
-        throw new InterruptedException();
-      }
-      if (System.nanoTime() - deadline >= 0) {
-        return Optional.empty();
-      }
-      LockSupport.parkNanos(this, sleep);
-      sleep = Math.min(2 * sleep, LONGEST_SLEEP_NANOS);
-    }
-    return result();
+    return Backoff.await(this::isDone, timeout) ? result() : Optional.empty();
   }
 
   @Override

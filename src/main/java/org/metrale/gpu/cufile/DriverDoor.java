@@ -4,6 +4,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.metrale.gpu.Backoff;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeLibrary;
 import org.metrale.gpu.cufile.CuFileException.Where;
@@ -19,8 +20,8 @@ final class DriverDoor {
 
   private int users;
 
-  /** An opening that did not come back in time; nothing can be asked of the driver any more. */
-  private boolean stuck;
+  /** An opening that nobody has seen the end of; the next one to open waits for it too. */
+  private Attempt opening;
 
   private DriverDoor() {}
 
@@ -73,41 +74,55 @@ final class DriverDoor {
   }
 
   private GpuException openWithin(CuFileOptions options) {
-    Attempt attempt = new Attempt();
+    if (opening == null) {
+      opening = new Attempt();
+      Thread thread = new Thread(opening, "metrale-cufile-open");
+      thread.setDaemon(true);
+      thread.start();
+    }
+    String why = "has not returned in " + options.openTimeout();
     try {
-      if (!stuck) {
-        Thread thread = new Thread(attempt, "metrale-cufile-open");
-        thread.setDaemon(true);
-        thread.start();
-        if (attempt.over.await(options.openTimeout().toMillis(), TimeUnit.MILLISECONDS)) {
-          return attempt.problem;
-        }
-        stuck = true;
+      // One wait is enough; after that it only counts whether it has come back meanwhile.
+      long limit = opening.late ? 0 : Backoff.nanos(options.openTimeout());
+      if (opening.over.await(limit, TimeUnit.NANOSECONDS)) {
+        Attempt ended = opening;
+        opening = null;
+        return ended.answer();
       }
+      opening.late = true;
     } catch (InterruptedException e) {
-      stuck = true;
       Thread.currentThread().interrupt();
+      why = "this thread was interrupted while it waited";
     }
     return CuFileException.of(
-        "cuFileDriverOpen",
-        CuFileResult.DRIVER_NOT_INITIALIZED,
-        Where.note("has not returned in " + options.openTimeout()));
+        "cuFileDriverOpen", CuFileResult.DRIVER_NOT_INITIALIZED, Where.note(why));
   }
 
   /** One call, by a thread that may be left behind. */
   private static final class Attempt implements Runnable {
     private final CountDownLatch over = new CountDownLatch(1);
-    private GpuException problem;
+    private RuntimeException problem;
+
+    /** Somebody has waited for it in vain; guarded by the door. */
+    private boolean late;
 
     @Override
     public void run() {
       try {
         CuFileCalls.cuFileDriverOpen(Where.NOWHERE);
-      } catch (GpuException e) {
+      } catch (RuntimeException e) {
         problem = e;
       } finally {
         over.countDown();
       }
+    }
+
+    /** Null, or why cuFile's driver cannot be used. */
+    private GpuException answer() {
+      if (problem == null || problem instanceof GpuException) {
+        return (GpuException) problem;
+      }
+      throw problem;
     }
   }
 }

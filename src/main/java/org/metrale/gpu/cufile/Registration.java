@@ -32,20 +32,33 @@ record Registration(long handle, CuFileRoute route, GpuException problem) {
     try {
       int fd = file.direct() >= 0 ? file.direct() : file.buffered();
       long handle = CuFileCalls.cuFileHandleRegister(fd, file.where(-1, -1, "policy=" + policy));
-      CuFileRoute route = Routes.of(driver.properties(), file.fileSystem(), file.direct() >= 0);
-      if (forced && route == CuFileRoute.COMPAT) {
-        CuFileCalls.cuFileHandleDeregister(handle);
-        throw CuFileException.of(
-            "cuFileHandleRegister",
-            CuFileResult.IO_NOT_SUPPORTED,
-            file.where(-1, -1, "policy=FORCE_GDS, only compatible mode is to be had"));
-      }
-      return new Registration(handle, route, null);
+      return registered(driver, file, forced, handle);
     } catch (GpuException e) {
       if (forced) {
         throw e;
       }
       return Registration.none(e);
+    }
+  }
+
+  /** Finds the way of a registered file; one that cannot be used is not left registered. */
+  private static Registration registered(
+      CuFileDriver driver, OpenFile file, boolean forced, long handle) {
+    boolean kept = false;
+    try {
+      CuFileRoute route = Routes.of(driver.properties(), file.fileSystem(), file.direct() >= 0);
+      if (forced && route == CuFileRoute.COMPAT) {
+        throw CuFileException.of(
+            "cuFileHandleRegister",
+            CuFileResult.IO_NOT_SUPPORTED,
+            file.where(-1, -1, "policy=FORCE_GDS, only compatible mode is to be had"));
+      }
+      kept = true;
+      return new Registration(handle, route, null);
+    } finally {
+      if (!kept) {
+        CuFileCalls.cuFileHandleDeregister(handle);
+      }
     }
   }
 }

@@ -67,10 +67,10 @@ final class TaskPool {
           }
         };
     List<Future<?>> running = new ArrayList<>();
-    for (int i = 1; i < Math.min(threads, parts); i++) {
-      running.add(helpers.submit(work));
-    }
     try {
+      for (int i = 1; i < Math.min(threads, parts); i++) {
+        running.add(helpers.submit(work));
+      }
       work.run();
     } finally {
       next.addAndGet(parts); // after an exception nobody begins another part

@@ -1,5 +1,6 @@
 package org.metrale.gpu.nvml;
 
+import java.nio.file.Path;
 import java.util.Optional;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.LibraryUnavailableException;
@@ -63,6 +64,26 @@ public final class NvmlLibrary {
    */
   public static boolean supports(String function) {
     return NativeLibrary.NVML.supports(function);
+  }
+
+  /**
+   * The file that was opened.
+   *
+   * @return its path, or empty if the library is not available
+   */
+  public static Optional<Path> file() {
+    return NativeLibrary.NVML.file();
+  }
+
+  /**
+   * Opens a given file instead of searching.
+   *
+   * @param file the library's file
+   * @throws LibraryUnavailableException if the file cannot be used; nothing else is tried
+   * @throws IllegalStateException if another file is open already
+   */
+  public static void open(Path file) {
+    NativeLibrary.NVML.open(file);
   }
 
   /**

@@ -28,7 +28,11 @@ final class DoctorCalls {
       return;
     }
     int[] count = new int[1];
-    cuda.cuDeviceGetCount(count);
+    code = cuda.cuDeviceGetCount(count);
+    if (code != 0) {
+      out.put(LibrarySection.PROBLEM, "cuDeviceGetCount: " + cudaText(code));
+      return;
+    }
     List<Map<String, Object>> devices = new ArrayList<>();
     for (int ordinal = 0; ordinal < count[0]; ordinal++) {
       devices.add(cudaDevice(ordinal));
@@ -108,7 +112,11 @@ final class DoctorCalls {
         out.put("NVML version", string(text));
       }
       int[] count = new int[1];
-      nvml.nvmlDeviceGetCount_v2(count);
+      code = nvml.nvmlDeviceGetCount_v2(count);
+      if (code != 0) {
+        out.put(LibrarySection.PROBLEM, "nvmlDeviceGetCount_v2: " + nvmlText(code));
+        return;
+      }
       List<Map<String, Object>> devices = new ArrayList<>();
       for (int deviceIndex = 0; deviceIndex < count[0]; deviceIndex++) {
         devices.add(nvmlDevice(deviceIndex));

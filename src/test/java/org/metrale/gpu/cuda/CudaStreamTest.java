@@ -21,6 +21,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.SoftwareHost;
 
 @Tag("emulator")
@@ -42,6 +43,26 @@ class CudaStreamTest {
   @AfterEach
   void close() {
     context.close();
+  }
+
+  @Test
+  void copiesInEveryWorkerOfTheCommonPoolAtOnce() throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(CudaProbe.class, "copyInAllWorkers")
+            .property("java.util.concurrent.ForkJoinPool.common.parallelism", 4)
+            .run()
+            .succeeded();
+    assertEquals(List.of("true", "true", "true", "true"), result.values("copied"), result.output());
+  }
+
+  @Test
+  void throwsWhereTheDriverCannotRestoreAContext() throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(CudaProbe.class, "allocate")
+            .environment("METRALE_EMULATOR_ABSENT", "cuCtxPopCurrent_v2")
+            .run()
+            .succeeded();
+    assertEquals("cuCtxPopCurrent_v2", result.value("absent"), result.output());
   }
 
   @Test

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The file system's way, which needs no library of NVIDIA's. */
@@ -59,6 +60,18 @@ final class PosixFileTest {
       }
     }
     assertEquals(0, target.get(memoryOffset + expected));
+  }
+
+  @Test
+  @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void refusesAPipeInsteadOfWaitingForItsOtherEnd() throws Exception {
+    Path pipe = folder.resolve("pipe");
+    assertEquals(0, new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor());
+    IllegalArgumentException refusal =
+        assertThrows(
+            IllegalArgumentException.class,
+            () -> CuFileHandle.open(driver, pipe, CuFilePolicy.FORCE_POSIX));
+    assertTrue(refusal.getMessage().contains("neither a regular file"), refusal.getMessage());
   }
 
   @Test
