@@ -1,5 +1,6 @@
 package org.metrale.gpu.nccl;
 
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
@@ -41,7 +42,16 @@ public final class NcclGroup {
       int op,
       int peer,
       CudaStream stream,
-      Signal signal) {}
+      Signal signal) {
+    void requireOpen() {
+      if (send != null) {
+        send.requireOpen();
+      }
+      if (recv != null) {
+        recv.requireOpen();
+      }
+    }
+  }
 
   /** The further arguments of one-sided operations. */
   record Signal(long window, long offsetBytes, int index, int context) {
@@ -326,6 +336,11 @@ public final class NcclGroup {
       write(operations, item);
     }
     try {
+      // With the buffers written down: either this sees a close that came between, or it sees this.
+      VarHandle.fullFence();
+      for (Item item : items) {
+        item.requireOpen();
+      }
       finish(call(operations), operations, out);
     } catch (RuntimeException e) {
       out.forEach(NcclOperation::drop);
