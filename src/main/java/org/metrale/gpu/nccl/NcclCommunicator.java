@@ -463,14 +463,7 @@ public final class NcclCommunicator extends NativeResource {
       NcclDataType type,
       int root,
       CudaStream stream) {
-    requireRank(root, "root");
-    CudaBuffer target = null;
-    if (root == state.rank) {
-      target = recv;
-      Shapes.partInRecv(send, recv, countElements, type, this);
-    } else {
-      Shapes.fits(send, countElements, type, "send");
-    }
+    CudaBuffer target = Shapes.gathered(send, recv, countElements, type, root, this);
     return state.submit(
         NcclOperationKind.GATHER, send, target, countElements, type, 0, root, stream);
   }
@@ -503,14 +496,7 @@ public final class NcclCommunicator extends NativeResource {
       NcclDataType type,
       int root,
       CudaStream stream) {
-    requireRank(root, "root");
-    CudaBuffer source = null;
-    if (root == state.rank) {
-      source = send;
-      Shapes.partInSend(send, recv, countElements, type, this);
-    } else {
-      Shapes.fits(recv, countElements, type, "recv");
-    }
+    CudaBuffer source = Shapes.scattered(send, recv, countElements, type, root, this);
     return state.submit(
         NcclOperationKind.SCATTER, source, recv, countElements, type, 0, root, stream);
   }
