@@ -35,7 +35,7 @@ final class FlightRing {
   private final CudaBuffer[] buffers;
 
   /** Buffers of open operations whose entries were needed again; which operation used them last. */
-  private final Map<CudaBuffer, Long> outlived = new IdentityHashMap<>();
+  private final IdentityHashMap<CudaBuffer, Long> outlived = new IdentityHashMap<>();
 
   FlightRing(int capacity) {
     mask = capacity - 1;
