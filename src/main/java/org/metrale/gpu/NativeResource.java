@@ -1,6 +1,7 @@
 package org.metrale.gpu;
 
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
 /**
@@ -16,11 +17,18 @@ import java.util.function.Supplier;
  */
 public abstract class NativeResource implements AutoCloseable {
   private static final int CLOSED = -1;
+  private static final long DECISION_NANOS = 20_000;
 
-  /** Calls in flight plus open dependents, or {@link #CLOSED}. */
+  /** Closed unless work is found that goes on; then open again. */
+  private static final int CLOSING = -2;
+
+  /** Calls in flight plus open dependents, or one of the two above. */
   private final AtomicInteger uses = new AtomicInteger();
 
   private final NativeResource[] needs;
+
+  /** Whether {@link PendingWork} is asked before this is closed. */
+  volatile boolean lent;
 
   /** What reports this object if it is dropped while open; null when tracing is off. */
   private final LeakReport.Watch watch;
@@ -90,12 +98,12 @@ public abstract class NativeResource implements AutoCloseable {
   protected void closeOwn() {}
 
   /**
-   * Whether {@link #close()} has been called with success.
+   * Whether {@link #close()} has been called with success, or is just being decided.
    *
    * @return true once the object is closed
    */
   public final boolean isClosed() {
-    return uses.get() == CLOSED;
+    return uses.get() < 0;
   }
 
   /**
@@ -103,14 +111,15 @@ public abstract class NativeResource implements AutoCloseable {
    *
    * <p>A second close does nothing.
    *
-   * @throws IllegalStateException if calls or dependents are open; the object stays usable
+   * @throws IllegalStateException if calls or dependents are open, or a device works on this
+   *     memory; the object stays usable
    */
   @Override
   public final void close() {
-    if (uses.get() != CLOSED) {
+    if (!isClosed()) {
       closeOwn();
     }
-    int seen = uses.compareAndExchange(0, CLOSED);
+    int seen = lent ? closeUnlessAtWork() : uses.compareAndExchange(0, CLOSED);
     if (seen == CLOSED) {
       return;
     }
@@ -125,9 +134,33 @@ public abstract class NativeResource implements AutoCloseable {
     }
   }
 
+  /** Closes what no work goes on with; what stood in the way, or 0. */
+  private int closeUnlessAtWork() {
+    int seen = uses.compareAndExchange(0, CLOSING);
+    while (seen == CLOSING) {
+      // Another thread decides, which takes a moment and may end either way.
+      LockSupport.parkNanos(DECISION_NANOS);
+      seen = uses.compareAndExchange(0, CLOSING);
+    }
+    if (seen != 0) {
+      return seen;
+    }
+    int end = 0;
+    try {
+      String user = PendingWork.userOf(this);
+      if (user != null) {
+        throw new IllegalStateException(this + " is in use by " + user);
+      }
+      end = CLOSED;
+      return 0;
+    } finally {
+      uses.set(end);
+    }
+  }
+
   private boolean tryAcquire() {
     int seen = uses.get();
-    while (seen != CLOSED) {
+    while (seen >= 0) {
       if (uses.compareAndSet(seen, seen + 1)) {
         return true;
       }

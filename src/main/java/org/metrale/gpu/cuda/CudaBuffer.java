@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.Objects;
 import org.bytedeco.javacpp.Pointer;
 import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.PendingWork;
 
 /**
  * A range of memory that CUDA can copy and NCCL can use: an address, a length, and what keeps it.
@@ -12,8 +13,9 @@ import org.metrale.gpu.NativeResource;
  * checked against it. Keep and reuse buffers and slices on hot paths; making one allocates.
  *
  * <p><b>Ownership:</b> made from memory of this package it knows its owner, and use after the
- * owner's close is an exception. Made from a JavaCPP pointer or a {@link ByteBuffer} it keeps that
- * reachable. Made from a bare address it trusts the caller.
+ * owner's close is an exception, as is closing the owner while a device works on the memory. Made
+ * from a JavaCPP pointer or a {@link ByteBuffer} it keeps that reachable. Made from a bare address
+ * it trusts the caller.
  *
  * <p><b>Threading:</b> immutable; safe for any number of threads.
  */
@@ -41,6 +43,7 @@ public final class CudaBuffer {
 
   static CudaBuffer owned(
       NativeResource owner, long address, long lengthBytes, CudaLocation location) {
+    PendingWork.lend(owner);
     return new CudaBuffer(address, lengthBytes, owner, owner, location);
   }
 
@@ -67,7 +70,8 @@ public final class CudaBuffer {
   /**
    * The range of memory that another owner made.
    *
-   * @param owner who frees it; use after its close is an exception
+   * @param owner who frees it; use after its close is an exception, and so is its close while a
+   *     device works on it
    * @param address where it begins
    * @param lengthBytes how many bytes it has
    * @return the buffer
@@ -76,6 +80,7 @@ public final class CudaBuffer {
    */
   public static CudaBuffer of(NativeResource owner, long address, long lengthBytes) {
     CudaBuffer range = of(address, lengthBytes);
+    PendingWork.lend(owner);
     return new CudaBuffer(range.address, lengthBytes, owner, owner, null);
   }
 
@@ -177,8 +182,22 @@ public final class CudaBuffer {
     }
   }
 
-  /** What an operation that outlives its call must keep open; empty if the memory has no owner. */
-  NativeResource[] owners() {
+  /**
+   * Whether the range is part of a memory.
+   *
+   * @param memory any resource
+   * @return true if that resource frees it
+   */
+  public boolean isOwnedBy(NativeResource memory) {
+    return owner == memory;
+  }
+
+  /**
+   * What must stay open as long as the memory is used; for the constructor of what uses it.
+   *
+   * @return the owner; empty if the memory belongs to nobody of this module
+   */
+  public NativeResource[] owners() {
     return owner == null ? new NativeResource[0] : new NativeResource[] {owner};
   }
 

@@ -7,8 +7,8 @@ import org.metrale.gpu.NativeResource;
 /**
  * Memory of a device.
  *
- * <p><b>Ownership:</b> keeps its context open. Close is refused while a copy of this package uses
- * the memory.
+ * <p><b>Ownership:</b> keeps its context open. Close is refused while a copy or a collective uses
+ * the memory, and waits, as the driver does, for what else the device is doing.
  *
  * <p><b>Threading:</b> safe for any number of threads; the bytes are the program's to order.
  */

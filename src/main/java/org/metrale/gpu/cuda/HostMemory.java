@@ -10,7 +10,7 @@ import org.metrale.gpu.NativeResource;
  * Pinned host memory, which devices read and write by themselves at full speed.
  *
  * <p><b>Ownership:</b> keeps its context open, and a registered buffer reachable. Close is refused
- * while a copy of this package uses the memory.
+ * while a copy or a collective uses the memory.
  *
  * <p><b>Threading:</b> safe for any number of threads; the bytes are the program's to order.
  */

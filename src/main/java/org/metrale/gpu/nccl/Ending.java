@@ -16,6 +16,9 @@ final class Ending {
   /** Completed when the abort has come back; null while there is none. Guarded by this. */
   private CompletableFuture<Integer> abort;
 
+  /** Whether nothing runs any more, by an orderly end or by a revocation. */
+  private volatile boolean stopped;
+
   Ending(RankState state) {
     this.state = state;
   }
@@ -67,6 +70,21 @@ final class Ending {
     }
   }
 
+  /** Whether NCCL has let go of all memory that operations used. */
+  boolean hasStopped() {
+    if (stopped) {
+      return true;
+    }
+    CompletableFuture<Integer> running;
+    synchronized (this) {
+      running = abort;
+    }
+    return running != null
+        && running.isDone()
+        && !running.isCompletedExceptionally()
+        && running.join() == NcclCalls.SUCCESS;
+  }
+
   /** Tells NCCL to stop and waits until it has, within a bound. */
   void revoke(Duration timeout) {
     CompletableFuture<Integer> answer = new CompletableFuture<>();
@@ -95,6 +113,7 @@ final class Ending {
       throw NcclCalls.failed(
           "ncclCommRevoke", code == NcclCalls.IN_PROGRESS ? late : code, 0, state.detail());
     }
+    stopped = true;
   }
 
   synchronized boolean isAborted() {
@@ -144,6 +163,7 @@ final class Ending {
           "ncclCommDestroy",
           () -> NcclCalls.ncclCommDestroy(state.context.address(), state.handle()),
           Duration.ofNanos(left));
+      stopped = true;
     } catch (RuntimeException e) {
       NcclException problem = problem(e);
       state.fail(problem);

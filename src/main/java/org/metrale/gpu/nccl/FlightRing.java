@@ -1,7 +1,11 @@
 package org.metrale.gpu.nccl;
 
+import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
+import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 
 /**
@@ -27,8 +31,11 @@ final class FlightRing {
   private final int mask;
   private final long[] entries;
 
-  /** Keeps the buffers of operations that may still run reachable. */
+  /** Keeps the buffers of operations that may still run reachable, and their owners open. */
   private final CudaBuffer[] buffers;
+
+  /** Buffers of open operations whose entries were needed again; which operation used them last. */
+  private final IdentityHashMap<CudaBuffer, Long> outlived = new IdentityHashMap<>();
 
   FlightRing(int capacity) {
     mask = capacity - 1;
@@ -72,6 +79,50 @@ final class FlightRing {
     if (buffers[at + 1] != recv) {
       buffers[at + 1] = recv;
     }
+  }
+
+  /** Remembers the buffers of an open operation before another one takes its entry. */
+  void outlive(long sequence) {
+    int at = ((int) sequence & mask) * 2;
+    synchronized (outlived) {
+      for (int i = at; i < at + 2; i++) {
+        if (buffers[i] != null) {
+          outlived.put(buffers[i], sequence);
+        }
+      }
+    }
+  }
+
+  /** Forgets buffers of operations that are done and have no entry any more. */
+  void forget(long completed) {
+    synchronized (outlived) {
+      outlived.values().removeIf(sequence -> sequence <= completed);
+    }
+  }
+
+  /** The first operation found that is not done and uses a memory; -1 if there is none. */
+  long userOf(NativeResource memory, long completed) {
+    for (int i = 0; i <= mask; i++) {
+      long sequence = entries[i * STRIDE];
+      if (sequence > completed
+          && (isOwned(buffers[2 * i], memory) || isOwned(buffers[2 * i + 1], memory))) {
+        return sequence;
+      }
+    }
+    // Whoever takes an entry remembers its buffers first; so this is looked at last.
+    VarHandle.fullFence();
+    synchronized (outlived) {
+      for (Map.Entry<CudaBuffer, Long> one : outlived.entrySet()) {
+        if (one.getValue() > completed && one.getKey().isOwnedBy(memory)) {
+          return one.getValue();
+        }
+      }
+    }
+    return -1;
+  }
+
+  private static boolean isOwned(CudaBuffer buffer, NativeResource memory) {
+    return buffer != null && buffer.isOwnedBy(memory);
   }
 
   /** Forgets an operation that was refused. */

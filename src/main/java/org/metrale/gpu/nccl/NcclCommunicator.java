@@ -70,6 +70,7 @@ public final class NcclCommunicator extends NativeResource {
    * @throws NcclException if NCCL refuses or not all ranks join in time; it was aborted then
    * @throws LibraryUnavailableException if NCCL is not here
    * @throws IllegalArgumentException if the rank is not one of the ranks, or a setting is too new
+   * @throws IllegalStateException if a context is closed
    * @throws InterruptedException if the thread was interrupted while it waited; it was aborted then
    * @wraps {@code ncclCommInitRankConfig}; nccl.h, NCCL 2.14 and later
    */
@@ -95,6 +96,7 @@ public final class NcclCommunicator extends NativeResource {
    * @throws NcclException if NCCL refuses or not all ranks join in time; all were aborted then
    * @throws LibraryUnavailableException if NCCL, or a function that is needed, is not here
    * @throws IllegalArgumentException if the ranks are wrong, or a setting is too new
+   * @throws IllegalStateException if a context is closed
    * @throws InterruptedException if the thread was interrupted while it waited
    * @wraps {@code ncclCommInitRankScalable}; nccl.h, NCCL 2.23.4 and later
    */
@@ -118,6 +120,7 @@ public final class NcclCommunicator extends NativeResource {
     if (ids.isEmpty() || ids.size() > ranks) {
       throw new IllegalArgumentException(ids.size() + " ids for " + ranks + " ranks");
     }
+    contexts.forEach(NcclCommunicator::requireOpen);
     NcclCalls.useDriver();
     List<RankState> states = new ArrayList<>();
     for (int i = 0; i < contexts.size(); i++) {
@@ -138,7 +141,36 @@ public final class NcclCommunicator extends NativeResource {
                 one.fields(),
                 one.cell),
         config.initTimeout());
-    return states.stream().map(one -> new NcclCommunicator(one, null)).toList();
+    return opened(states);
+  }
+
+  private static void requireOpen(CudaContext context) {
+    if (context.isClosed()) {
+      throw new IllegalStateException(context + " is closed");
+    }
+  }
+
+  /** All of them, or none: what cannot be kept is aborted. */
+  private static List<NcclCommunicator> opened(List<RankState> states) {
+    List<NcclCommunicator> out = new ArrayList<>();
+    try {
+      for (RankState state : states) {
+        out.add(new NcclCommunicator(state, null));
+      }
+      return List.copyOf(out);
+    } catch (RuntimeException e) {
+      states.forEach(state -> state.ending.startAbort());
+      for (RankState state : states) {
+        try {
+          state.ending.awaitAbort();
+          NcclWatchdog.remove(state);
+          state.free();
+        } catch (RuntimeException second) {
+          e.addSuppressed(second);
+        }
+      }
+      throw e;
+    }
   }
 
   /**
@@ -175,6 +207,7 @@ public final class NcclCommunicator extends NativeResource {
   public static NcclCommunicator joinGrowing(
       CudaContext context, NcclUniqueId id, int ranks, int rank, NcclConfig config)
       throws InterruptedException {
+    requireOpen(context);
     NcclCalls.useDriver();
     RankState state = new RankState(context, config, rank, ranks);
     Joining.join(
@@ -463,14 +496,7 @@ public final class NcclCommunicator extends NativeResource {
       NcclDataType type,
       int root,
       CudaStream stream) {
-    requireRank(root, "root");
-    CudaBuffer target = null;
-    if (root == state.rank) {
-      target = recv;
-      Shapes.partInRecv(send, recv, countElements, type, this);
-    } else {
-      Shapes.fits(send, countElements, type, "send");
-    }
+    CudaBuffer target = Shapes.gathered(send, recv, countElements, type, root, this);
     return state.submit(
         NcclOperationKind.GATHER, send, target, countElements, type, 0, root, stream);
   }
@@ -503,14 +529,7 @@ public final class NcclCommunicator extends NativeResource {
       NcclDataType type,
       int root,
       CudaStream stream) {
-    requireRank(root, "root");
-    CudaBuffer source = null;
-    if (root == state.rank) {
-      source = send;
-      Shapes.partInSend(send, recv, countElements, type, this);
-    } else {
-      Shapes.fits(recv, countElements, type, "recv");
-    }
+    CudaBuffer source = Shapes.scattered(send, recv, countElements, type, root, this);
     return state.submit(
         NcclOperationKind.SCATTER, source, recv, countElements, type, 0, root, stream);
   }

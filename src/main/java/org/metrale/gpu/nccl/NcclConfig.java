@@ -105,7 +105,7 @@ public final class NcclConfig {
   }
 
   /**
-   * How many operations the flight recorder keeps, which is also how many can be open.
+   * How many operations the flight recorder keeps.
    *
    * @return 1024 if not set; a power of two
    */
@@ -374,7 +374,7 @@ public final class NcclConfig {
     }
 
     /**
-     * How many operations the flight recorder keeps, which is also how many can be open.
+     * How many operations the flight recorder keeps.
      *
      * @param operations a power of two from 16 to 65536
      * @return this

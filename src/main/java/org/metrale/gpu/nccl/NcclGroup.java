@@ -1,5 +1,6 @@
 package org.metrale.gpu.nccl;
 
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
@@ -41,7 +42,16 @@ public final class NcclGroup {
       int op,
       int peer,
       CudaStream stream,
-      Signal signal) {}
+      Signal signal) {
+    void requireOpen() {
+      if (send != null) {
+        send.requireOpen();
+      }
+      if (recv != null) {
+        recv.requireOpen();
+      }
+    }
+  }
 
   /** The further arguments of one-sided operations. */
   record Signal(long window, long offsetBytes, int index, int context) {
@@ -195,6 +205,119 @@ public final class NcclGroup {
   }
 
   /**
+   * Writes down a reduce; arguments as in {@link NcclCommunicator#reduce}.
+   *
+   * @param communicator who
+   * @param send what to combine
+   * @param recv where the result goes on the root
+   * @param countElements how many elements
+   * @param type of what type
+   * @param op how to combine
+   * @param root where the result goes
+   * @param stream after what else
+   */
+  public void reduce(
+      NcclCommunicator communicator,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long countElements,
+      NcclDataType type,
+      NcclRedOp op,
+      int root,
+      CudaStream stream) {
+    communicator.requireRank(root, "root");
+    op.requireUsableBy(communicator);
+    CudaBuffer target = root == communicator.rank() ? recv : send;
+    Shapes.same(send, target, countElements, type);
+    add(
+        communicator,
+        NcclOperationKind.REDUCE,
+        send,
+        target,
+        countElements,
+        type,
+        op.code(),
+        root,
+        stream);
+  }
+
+  /**
+   * Writes down an all-to-all; arguments as in {@link NcclCommunicator#allToAll}.
+   *
+   * @param communicator who
+   * @param send what to hand out
+   * @param recv what comes in
+   * @param countElements elements of one part
+   * @param type of what type
+   * @param stream after what else
+   */
+  public void allToAll(
+      NcclCommunicator communicator,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long countElements,
+      NcclDataType type,
+      CudaStream stream) {
+    Shapes.exchange(send, recv, countElements, type, communicator);
+    add(communicator, NcclOperationKind.ALL_TO_ALL, send, recv, countElements, type, 0, 0, stream);
+  }
+
+  /**
+   * Writes down a gather; arguments as in {@link NcclCommunicator#gather}.
+   *
+   * @param communicator who
+   * @param send this rank's part
+   * @param recv where all parts go on the root
+   * @param countElements elements of one part
+   * @param type of what type
+   * @param root where the parts go
+   * @param stream after what else
+   */
+  public void gather(
+      NcclCommunicator communicator,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long countElements,
+      NcclDataType type,
+      int root,
+      CudaStream stream) {
+    CudaBuffer target = Shapes.gathered(send, recv, countElements, type, root, communicator);
+    add(communicator, NcclOperationKind.GATHER, send, target, countElements, type, 0, root, stream);
+  }
+
+  /**
+   * Writes down a scatter; arguments as in {@link NcclCommunicator#scatter}.
+   *
+   * @param communicator who
+   * @param send what the root hands out
+   * @param recv where this rank's part goes
+   * @param countElements elements of one part
+   * @param type of what type
+   * @param root who hands out
+   * @param stream after what else
+   */
+  public void scatter(
+      NcclCommunicator communicator,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long countElements,
+      NcclDataType type,
+      int root,
+      CudaStream stream) {
+    CudaBuffer source = Shapes.scattered(send, recv, countElements, type, root, communicator);
+    add(
+        communicator,
+        NcclOperationKind.SCATTER,
+        source,
+        recv,
+        countElements,
+        type,
+        0,
+        root,
+        stream);
+  }
+
+  /**
    * Writes down a send; arguments as in {@link NcclCommunicator#send}.
    *
    * @param communicator who
@@ -326,6 +449,11 @@ public final class NcclGroup {
       write(operations, item);
     }
     try {
+      // With the buffers written down: either this sees a close that came between, or it sees this.
+      VarHandle.fullFence();
+      for (Item item : items) {
+        item.requireOpen();
+      }
       finish(call(operations), operations, out);
     } catch (RuntimeException e) {
       out.forEach(NcclOperation::drop);

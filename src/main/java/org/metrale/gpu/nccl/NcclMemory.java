@@ -8,7 +8,7 @@ import org.metrale.gpu.cuda.CudaBuffer;
  * Device memory from NCCL's own allocator, which NCCL can share between devices without copies.
  *
  * <p><b>Ownership:</b> belongs to its communicator, which closes it if it is still open then;
- * closing it earlier is allowed, twice is nothing.
+ * closing it earlier is allowed unless a collective uses it, twice is nothing.
  */
 public final class NcclMemory extends NativeResource {
   private final NcclCommunicator communicator;

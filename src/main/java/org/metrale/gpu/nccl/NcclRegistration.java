@@ -1,13 +1,14 @@
 package org.metrale.gpu.nccl;
 
+import java.util.stream.Stream;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 
 /**
  * A buffer that a communicator knows beforehand, so that NCCL can move it without copies.
  *
- * <p><b>Ownership:</b> belongs to its communicator, which closes it if it is still open then;
- * closing it earlier is allowed, twice is nothing.
+ * <p><b>Ownership:</b> keeps the buffer's memory open. Belongs to its communicator, which closes it
+ * if it is still open then; closing it earlier is allowed, twice is nothing.
  */
 public final class NcclRegistration extends NativeResource {
   private final NcclCommunicator communicator;
@@ -15,10 +16,16 @@ public final class NcclRegistration extends NativeResource {
   private final long handle;
 
   NcclRegistration(NcclCommunicator communicator, CudaBuffer buffer, long handle) {
-    super(communicator);
+    super(needs(communicator, buffer));
     this.communicator = communicator;
     this.buffer = buffer;
     this.handle = handle;
+  }
+
+  /** The communicator and whoever frees the buffer. */
+  static NativeResource[] needs(NcclCommunicator communicator, CudaBuffer buffer) {
+    return Stream.concat(Stream.of(communicator), Stream.of(buffer.owners()))
+        .toArray(NativeResource[]::new);
   }
 
   /**

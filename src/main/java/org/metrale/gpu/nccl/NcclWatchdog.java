@@ -4,6 +4,8 @@ import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
+import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.PendingWork;
 
 /**
  * The one thread of the process that looks after all communicators: it notices what is done, what
@@ -23,7 +25,15 @@ final class NcclWatchdog implements Runnable {
   static volatile boolean parked = true;
 
   private static final List<RankState> WATCHED = new CopyOnWriteArrayList<>();
+
+  /** Communicators that could not be stopped: NCCL may go on using their operations' memory. */
+  private static final List<RankState> RUNAWAY = new CopyOnWriteArrayList<>();
+
   private static Thread thread;
+
+  static {
+    PendingWork.add(NcclWatchdog::userOf);
+  }
 
   private NcclWatchdog() {}
 
@@ -37,7 +47,23 @@ final class NcclWatchdog implements Runnable {
   }
 
   static void remove(RankState state) {
+    if (!state.ending.hasStopped()) {
+      RUNAWAY.add(state);
+    }
     WATCHED.remove(state);
+  }
+
+  private static String userOf(NativeResource memory) {
+    RUNAWAY.removeIf(state -> state.ending.hasStopped());
+    for (List<RankState> some : List.of(WATCHED, RUNAWAY)) {
+      for (RankState state : some) {
+        String user = state.userOf(memory);
+        if (user != null) {
+          return user;
+        }
+      }
+    }
+    return null;
   }
 
   /** Called after an operation is announced, if {@link #parked}. */

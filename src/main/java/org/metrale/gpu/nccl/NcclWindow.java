@@ -7,9 +7,9 @@ import org.metrale.gpu.cuda.CudaBuffer;
  * Memory that all ranks of a communicator have registered together, so that each can reach the
  * others'.
  *
- * <p><b>Ownership:</b> belongs to its communicator, which closes it if it is still open then;
- * closing it earlier is allowed, twice is nothing. Closing is collective in NCCL; here it has a
- * deadline.
+ * <p><b>Ownership:</b> keeps the buffer's memory open. Belongs to its communicator, which closes it
+ * if it is still open then; closing it earlier is allowed, twice is nothing. Closing is collective
+ * in NCCL; here it has a deadline.
  */
 public final class NcclWindow extends NativeResource {
   private final NcclCommunicator communicator;
@@ -17,7 +17,7 @@ public final class NcclWindow extends NativeResource {
   private final long handle;
 
   NcclWindow(NcclCommunicator communicator, CudaBuffer buffer, long handle) {
-    super(communicator);
+    super(NcclRegistration.needs(communicator, buffer));
     this.communicator = communicator;
     this.buffer = buffer;
     this.handle = handle;

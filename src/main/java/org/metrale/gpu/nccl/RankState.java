@@ -14,6 +14,7 @@ import java.util.function.IntSupplier;
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.LongPointer;
 import org.metrale.gpu.Backoff;
+import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaStream;
@@ -29,11 +30,21 @@ import org.metrale.gpu.cuda.CudaStream;
  */
 final class RankState {
   private static final int OPEN = 0;
-  private static final int BUSY = 1;
-  private static final int CLOSED = 2;
+
+  /** Somebody is inside and has not written down yet which memory it will use. */
+  private static final int CHECKING = 1;
+
+  /** Somebody is inside. */
+  private static final int INSIDE = 2;
+
+  private static final int CLOSED = 3;
   private static final VarHandle GATE;
   private static final VarHandle ISSUED;
   private static final int NO_WAIT_NANOS = 20_000;
+  private static final Duration CHECK_PATIENCE = Duration.ofMillis(500);
+
+  /** How often one looks again whether operations that the ring has no room for are done. */
+  private static final int LOOK_EVERY = 64;
 
   static {
     try {
@@ -139,7 +150,8 @@ final class RankState {
   }
 
   boolean hasOpenWork() {
-    return failure == null && (gate == BUSY || issued > completed);
+    int now = gate;
+    return failure == null && (now == INSIDE || now == CHECKING || issued > completed);
   }
 
   /** Queues one operation; the form that allocates nothing. */
@@ -152,20 +164,23 @@ final class RankState {
       int op,
       int peer,
       CudaStream stream) {
-    check(send, recv, stream);
-    if (!GATE.compareAndSet(this, OPEN, BUSY)) {
-      enter(config.operationTimeout());
+    if (!GATE.compareAndSet(this, OPEN, CHECKING)) {
+      enter(CHECKING, config.operationTimeout());
     }
     try {
+      // Only now: whoever closes memory from here on waits until the ring says what is used.
+      check(send, recv, stream);
       requireHealthy();
       if (NcclWatchdog.parked) {
         NcclWatchdog.wake();
       }
       long sequence = issued + 1;
+      makeRoom(sequence);
       long event = events.of(sequence);
       long what = FlightRing.what(kind, type.code(), op);
       ring.write(sequence, what, count, peer, stream.address());
       ring.keep(sequence, send, recv);
+      GATE.setRelease(this, INSIDE);
       int code =
           guardedCalls
               ? guarded(what, send, recv, count, peer, stream, event)
@@ -218,6 +233,7 @@ final class RankState {
   long reserve(
       NcclOperationKind kind, long count, int type, int op, int peer, long stream, long ahead) {
     long sequence = issued + 1 + ahead;
+    makeRoom(sequence);
     ring.write(sequence, FlightRing.what(kind, type, op), count, peer, stream);
     return sequence;
   }
@@ -233,11 +249,16 @@ final class RankState {
 
   /** Takes the gate, waiting for whoever holds it. */
   void enter(Duration timeout) {
-    if (GATE.compareAndSet(this, OPEN, BUSY)) {
+    enter(INSIDE, timeout);
+  }
+
+  private void enter(int as, Duration timeout) {
+    if (GATE.compareAndSet(this, OPEN, as)) {
       return;
     }
     boolean[] in = {false};
-    boolean interrupted = awaitQuietly(() -> gate == CLOSED || (in[0] = tryEnter()), timeout);
+    boolean interrupted =
+        awaitQuietly(() -> gate == CLOSED || (in[0] = GATE.compareAndSet(this, OPEN, as)), timeout);
     if (interrupted) {
       Thread.currentThread().interrupt();
     }
@@ -251,7 +272,7 @@ final class RankState {
   }
 
   boolean tryEnter() {
-    return GATE.compareAndSet(this, OPEN, BUSY);
+    return GATE.compareAndSet(this, OPEN, INSIDE);
   }
 
   void leave() {
@@ -292,6 +313,46 @@ final class RankState {
         goodRecv = Place.require(this, recv);
       }
     }
+  }
+
+  /** Keeps in mind what an operation uses that is still open when its entry is needed again. */
+  private void makeRoom(long sequence) {
+    if (sequence - ring.capacity() > completed) {
+      makeRoomSlowly(sequence);
+    }
+  }
+
+  private void makeRoomSlowly(long sequence) {
+    long oldest = sequence - ring.capacity();
+    if (oldest == completed + 1 || sequence % LOOK_EVERY == 0) {
+      poll();
+      requireHealthy();
+      ring.forget(completed);
+    }
+    if (oldest > completed) {
+      ring.outlive(oldest);
+    }
+  }
+
+  /** What still works on a memory that is about to be closed; null if nothing does. */
+  String userOf(NativeResource memory) {
+    // Within this time the gate's holder has written down what it uses, or is not going to.
+    if (awaitQuietly(() -> gate != CHECKING, CHECK_PATIENCE)) {
+      Thread.currentThread().interrupt();
+    }
+    if (gate == CHECKING) {
+      return "an operation of " + this + " that is being issued";
+    }
+    if (ending.hasStopped()) {
+      return null;
+    }
+    poll();
+    long sequence = ring.userOf(memory, completed);
+    if (sequence < 0) {
+      return null;
+    }
+    String out = "operation " + sequence + " (" + ring.kind(sequence).call() + ") of " + this;
+    return failure == null ? out : out + ", which failed but was not stopped: abort or close it";
   }
 
   private void requireSameDevice(CudaStream stream) {

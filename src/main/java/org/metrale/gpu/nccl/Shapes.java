@@ -65,6 +65,40 @@ final class Shapes {
     apart(send, all << type.shift(), recv, all << type.shift());
   }
 
+  /** What of {@code recv} a gather uses: on the root all parts, elsewhere nothing. */
+  static CudaBuffer gathered(
+      CudaBuffer send,
+      CudaBuffer recv,
+      long countElements,
+      NcclDataType type,
+      int root,
+      NcclCommunicator user) {
+    user.requireRank(root, "root");
+    if (root == user.rank()) {
+      partInRecv(send, recv, countElements, type, user);
+      return recv;
+    }
+    fits(send, countElements, type, "send");
+    return null;
+  }
+
+  /** What of {@code send} a scatter uses: on the root all parts, elsewhere nothing. */
+  static CudaBuffer scattered(
+      CudaBuffer send,
+      CudaBuffer recv,
+      long countElements,
+      NcclDataType type,
+      int root,
+      NcclCommunicator user) {
+    user.requireRank(root, "root");
+    if (root == user.rank()) {
+      partInSend(send, recv, countElements, type, user);
+      return send;
+    }
+    fits(recv, countElements, type, "recv");
+    return null;
+  }
+
   private static long times(long countElements, int ranks) {
     if (countElements > Long.MAX_VALUE / ranks) {
       throw new IllegalArgumentException(

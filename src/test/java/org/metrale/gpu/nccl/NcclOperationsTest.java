@@ -174,6 +174,51 @@ class NcclOperationsTest {
     return out;
   }
 
+  /** Writes one rank's side down in a group. */
+  private static void group(NcclGroup group, Ranks.Rank rank, Case one) {
+    NcclCommunicator c = rank.communicator();
+    CudaBuffer send = sendBuffer(rank, one);
+    CudaBuffer recv = recvBuffer(rank, one);
+    var stream = rank.stream();
+    switch (one.what) {
+      case ALL_REDUCE -> group.allReduce(c, send, recv, COUNT, one.type, one.op, stream);
+      case REDUCE -> group.reduce(c, send, recv, COUNT, one.type, one.op, one.root, stream);
+      case REDUCE_SCATTER -> group.reduceScatter(c, send, recv, COUNT, one.type, one.op, stream);
+      case BROADCAST -> group.broadcast(c, send, recv, COUNT, one.type, one.root, stream);
+      case ALL_GATHER -> group.allGather(c, send, recv, COUNT, one.type, stream);
+      case ALL_TO_ALL -> group.allToAll(c, send, recv, COUNT, one.type, stream);
+      case GATHER -> group.gather(c, send, recv, COUNT, one.type, one.root, stream);
+      case SCATTER -> group.scatter(c, send, recv, COUNT, one.type, one.root, stream);
+      default -> throw new AssertionError();
+    }
+  }
+
+  @Test
+  void everyOperationWorksInAGroupToo() throws Exception {
+    List<Case> all = cases(3);
+    try (Ranks ranks = new Ranks(3, BYTES, Ranks.CONFIG)) {
+      for (What what : What.values()) {
+        Case one =
+            all.stream()
+                .filter(each -> each.what == what && each.type == NcclDataType.FLOAT32)
+                .findFirst()
+                .orElseThrow();
+        prepare(ranks, one);
+        List<NcclOperation> operations =
+            what == What.SEND_RECEIVE
+                ? issue(ranks, one)
+                : NcclGroup.run(group -> ranks.all().forEach(rank -> group(group, rank, one)));
+        assertEquals(what == What.SEND_RECEIVE ? 6 : 3, operations.size());
+        for (NcclOperation operation : operations) {
+          assertTrue(operation.await(Ranks.LIMIT), one.toString());
+        }
+        for (Ranks.Rank rank : ranks.all()) {
+          check(rank, one);
+        }
+      }
+    }
+  }
+
   /** Everybody sends to the next rank in a ring. */
   private static void pass(NcclGroup group, Ranks ranks, Ranks.Rank rank, Case one) {
     NcclCommunicator c = rank.communicator();
