@@ -57,7 +57,8 @@ main() {
   mkdir -p "$target/java" "$target/include"
   for recipe in nccl nvml cufile cuda nvtx verbs; do
     if [ -e "$here/src/main/java/org/metrale/presets/$recipe.java" ]; then
-      java -cp "$classpath" org.bytedeco.javacpp.tools.Builder -classpath "$classpath" -nogenerate \
+      # Short runs: what the better compiler would gain it costs first.
+      java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp "$classpath" org.bytedeco.javacpp.tools.Builder -classpath "$classpath" -nogenerate \
         "-Dplatform.includepath=$parse:$ours" -d "$target/java" "org.metrale.presets.$recipe"
     fi
   done

@@ -6,9 +6,14 @@ headers.py functions PREFIX FILE...       prints the functions that a preprocess
                                           standard input) declares in FILE..., in order
 headers.py table LIBRARY NAMES            prints the include file of the run-time table for the names
                                           in the file NAMES, one a line
+headers.py stage NAME PATH INCLUDE        puts the header PATH, or the one in the folder PATH, into
+                                          INCLUDE as NAME, with what it includes from beside it;
+                                          prints its path, ends with 2 if it is no header
 """
 
+import os
 import re
+import shutil
 import sys
 
 STRING = r'"(?:\\.|[^"\\\n])*"'
@@ -73,6 +78,68 @@ def table(library, names):
     return "\n".join(out) + "\n"
 
 
+class NoHeader(Exception):
+    """A file that cannot be a header, and why."""
+
+
+def header_path(name, path):
+    """The header that a person means: the file itself, or NAME in a folder or the folder's include/."""
+    if not os.path.exists(path):
+        raise NoHeader("%s: there is no such file" % path)
+    if not os.path.isdir(path):
+        return path
+    for folder in ("", "include"):
+        for form in (name, os.path.basename(name)):
+            found = os.path.join(path, folder, form)
+            if os.path.isfile(found):
+                return found
+    raise NoHeader("%s: the folder has no %s" % (path, name))
+
+
+def check_bytes(path):
+    """Refuses what no compiler would have to be asked about."""
+    with open(path, "rb") as source:
+        content = source.read()
+    if not content.strip():
+        raise NoHeader("%s: the file is empty" % path)
+    if content.startswith(b"\x7fELF"):
+        raise NoHeader("%s: this is a library or program, not a header" % path)
+    if b"\0" in content:
+        line = content[: content.index(b"\0")].count(b"\n") + 1
+        raise NoHeader("%s:%d: a binary file, not a header" % (path, line))
+
+
+def stage(name, path, include):
+    """Copies a header into INCLUDE as NAME, and what it includes by a name in quotes and lies beside it."""
+    source = header_path(name, path)
+    check_bytes(source)
+    pending = [(source, os.path.join(include, name))]
+    done = set()
+    while pending:
+        one, copy = pending.pop()
+        if copy in done:
+            continue
+        done.add(copy)
+        folder = os.path.dirname(copy)
+        if os.path.islink(folder):
+            linked = os.path.realpath(folder)
+            os.remove(folder)
+            shutil.copytree(linked, folder)
+        os.makedirs(folder, exist_ok=True)
+        if os.path.lexists(copy):
+            os.remove(copy)
+        shutil.copyfile(one, copy)
+        with open(one, encoding="utf-8", errors="replace") as text:
+            wanted = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', strip_comments(text.read()), re.MULTILINE)
+        for relative in wanted:
+            beside = os.path.normpath(os.path.join(os.path.dirname(one), relative))
+            target = os.path.normpath(os.path.join(folder, relative))
+            inside = target.startswith(os.path.normpath(include) + os.sep)
+            if inside and os.path.isfile(beside):
+                pending.append((beside, target))
+    return source
+
+
 def main(arguments):
     if len(arguments) == 3 and arguments[0] == "strip":
         with open(arguments[1], encoding="utf-8", errors="replace") as source:
@@ -86,6 +153,12 @@ def main(arguments):
         with open(arguments[2], encoding="utf-8") as source:
             names = [line.strip() for line in source if line.strip()]
         sys.stdout.write(table(arguments[1], names))
+    elif len(arguments) == 4 and arguments[0] == "stage":
+        try:
+            print(stage(*arguments[1:]))
+        except NoHeader as problem:
+            sys.stderr.write("%s\n" % problem)
+            return 2
     else:
         sys.stderr.write(__doc__)
         return 2

@@ -60,6 +60,8 @@ public class nccl implements InfoMapper, LoadEnabled {
     // Handles: without these each becomes a bare Pointer and the types cannot be told apart.
     Recipe.handle(map, "ncclComm_t", "ncclComm");
     Recipe.handle(map, "ncclWindow_t", "ncclWindow_vidmem");
+    // Its name before 2.28.
+    map.put(new Info("ncclWindow").pointerTypes("ncclWindow_vidmem"));
     Recipe.handle(map, "ncclParamHandle_t", "ncclParamHandle");
     // Fills an array of communicators.
     for (String prefix : new String[] {"", "p"}) {

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstring>
 #include "metrale_driver.h"
+#include "metrale_nccl_older.h"
 
 #define METRALE_NCCL_POINTER(type, value) (reinterpret_cast<type>(static_cast<uintptr_t>(value)))
 
@@ -238,23 +239,23 @@ static inline ncclConfig_t metrale_nccl_config(const int64_t *fields)
     config.maxCTAs = static_cast<int>(fields[5]);
     config.netName = METRALE_NCCL_POINTER(const char *, fields[6]);
     config.splitShare = static_cast<int>(fields[7]);
-    config.trafficClass = static_cast<int>(fields[8]);
-    config.commName = METRALE_NCCL_POINTER(const char *, fields[9]);
-    config.collnetEnable = static_cast<int>(fields[10]);
-    config.CTAPolicy = static_cast<int>(fields[11]);
-    config.shrinkShare = static_cast<int>(fields[12]);
-    config.nvlsCTAs = static_cast<int>(fields[13]);
-    config.nChannelsPerNetPeer = static_cast<int>(fields[14]);
-    config.nvlinkCentricSched = static_cast<int>(fields[15]);
-    config.graphUsageMode = static_cast<int>(fields[16]);
-    config.numRmaCtx = static_cast<int>(fields[17]);
-    config.maxP2pPeers = static_cast<int>(fields[18]);
-    config.graphStreamOrdering = static_cast<int>(fields[19]);
-    config.launchOrderImplicit = static_cast<int>(fields[20]);
-    config.numRmaSig = static_cast<int>(fields[21]);
-    config.rmaEagerInit = static_cast<int>(fields[22]);
-    config.hostCftMode = static_cast<int>(fields[23]);
-    config.nvlsHostMode = static_cast<int>(fields[24]);
+    metrale_nccl_set_trafficClass(&config, static_cast<int>(fields[8]), 0);
+    metrale_nccl_set_commName(&config, METRALE_NCCL_POINTER(const char *, fields[9]), 0);
+    metrale_nccl_set_collnetEnable(&config, static_cast<int>(fields[10]), 0);
+    metrale_nccl_set_CTAPolicy(&config, static_cast<int>(fields[11]), 0);
+    metrale_nccl_set_shrinkShare(&config, static_cast<int>(fields[12]), 0);
+    metrale_nccl_set_nvlsCTAs(&config, static_cast<int>(fields[13]), 0);
+    metrale_nccl_set_nChannelsPerNetPeer(&config, static_cast<int>(fields[14]), 0);
+    metrale_nccl_set_nvlinkCentricSched(&config, static_cast<int>(fields[15]), 0);
+    metrale_nccl_set_graphUsageMode(&config, static_cast<int>(fields[16]), 0);
+    metrale_nccl_set_numRmaCtx(&config, static_cast<int>(fields[17]), 0);
+    metrale_nccl_set_maxP2pPeers(&config, static_cast<int>(fields[18]), 0);
+    metrale_nccl_set_graphStreamOrdering(&config, static_cast<int>(fields[19]), 0);
+    metrale_nccl_set_launchOrderImplicit(&config, static_cast<int>(fields[20]), 0);
+    metrale_nccl_set_numRmaSig(&config, static_cast<int>(fields[21]), 0);
+    metrale_nccl_set_rmaEagerInit(&config, static_cast<int>(fields[22]), 0);
+    metrale_nccl_set_hostCftMode(&config, static_cast<int>(fields[23]), 0);
+    metrale_nccl_set_nvlsHostMode(&config, static_cast<int>(fields[24]), 0);
     return config;
 }
 

@@ -19,24 +19,31 @@ static inline int metrale_table_version(void)
     return version;
 }
 
+/* One for each structure that the header has. */
 static inline void metrale_initialize(ncclConfig_t *config)
 {
     *config = NCCL_CONFIG_INITIALIZER;
 }
 
+#ifdef NCCL_SIM_INFO_INITIALIZER
 static inline void metrale_initialize(ncclSimInfo_t *info)
 {
     *info = NCCL_SIM_INFO_INITIALIZER;
 }
+#endif
 
+#ifdef NCCL_COLLCONFIG_INITIALIZER
 static inline void metrale_initialize(ncclCollConfig_t *config)
 {
     *config = NCCL_COLLCONFIG_INITIALIZER;
 }
+#endif
 
+#ifdef NCCL_ENCRYPTION_CONFIG_INITIALIZER
 static inline void metrale_initialize(ncclEncryptionConfig_t *config)
 {
     *config = NCCL_ENCRYPTION_CONFIG_INITIALIZER;
 }
+#endif
 #endif
 #endif

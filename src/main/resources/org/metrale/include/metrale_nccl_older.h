@@ -1,0 +1,105 @@
+/*
+ * What metrale_nccl.h needs and an older nccl.h lacks, so that the glue can be made from any header
+ * from 2.18 on. Functions that the header does not declare are as unavailable as those that the loaded
+ * library does not export; settings of a configuration that it does not have are left out.
+ */
+#ifndef METRALE_NCCL_OLDER_H
+#define METRALE_NCCL_OLDER_H
+#ifndef METRALE_PARSER
+#include <nccl.h>
+#include "metrale_table.h"
+
+/* Writes a field of a configuration where the header's has one of that name. */
+#define METRALE_NCCL_SETTING(name)                                                                 \
+    template <class Config>                                                                        \
+    static inline auto metrale_nccl_set_##name(Config *config, int value, int)                     \
+        ->decltype((void)config->name)                                                             \
+    {                                                                                              \
+        config->name = value;                                                                      \
+    }                                                                                              \
+    template <class Config> static inline void metrale_nccl_set_##name(Config *, int, long)        \
+    {                                                                                              \
+    }
+METRALE_NCCL_SETTING(trafficClass)
+METRALE_NCCL_SETTING(collnetEnable)
+METRALE_NCCL_SETTING(CTAPolicy)
+METRALE_NCCL_SETTING(shrinkShare)
+METRALE_NCCL_SETTING(nvlsCTAs)
+METRALE_NCCL_SETTING(nChannelsPerNetPeer)
+METRALE_NCCL_SETTING(nvlinkCentricSched)
+METRALE_NCCL_SETTING(graphUsageMode)
+METRALE_NCCL_SETTING(numRmaCtx)
+METRALE_NCCL_SETTING(maxP2pPeers)
+METRALE_NCCL_SETTING(graphStreamOrdering)
+METRALE_NCCL_SETTING(launchOrderImplicit)
+METRALE_NCCL_SETTING(numRmaSig)
+METRALE_NCCL_SETTING(rmaEagerInit)
+METRALE_NCCL_SETTING(hostCftMode)
+METRALE_NCCL_SETTING(nvlsHostMode)
+#undef METRALE_NCCL_SETTING
+
+/* Likewise, the one that is a text and younger than 2.18. */
+template <class Config>
+static inline auto metrale_nccl_set_commName(Config *config, const char *value, int)
+    -> decltype((void)config->commName)
+{
+    config->commName = value;
+}
+template <class Config>
+static inline void metrale_nccl_set_commName(Config *, const char *, long)
+{
+}
+
+/* A function that this header does not declare. */
+#define METRALE_NCCL_ABSENT(function)                                                              \
+    template <class... Arguments>[[noreturn]] static inline ncclResult_t function(Arguments...)    \
+    {                                                                                              \
+        throw metrale_unavailable(#function);                                                      \
+    }
+
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 19, 3)
+METRALE_NCCL_ABSENT(ncclMemAlloc)
+METRALE_NCCL_ABSENT(ncclMemFree)
+METRALE_NCCL_ABSENT(ncclCommRegister)
+METRALE_NCCL_ABSENT(ncclCommDeregister)
+#endif
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 23, 4)
+METRALE_NCCL_ABSENT(ncclCommInitRankScalable)
+#endif
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 3)
+typedef struct ncclWindow_vidmem *ncclWindow_t;
+METRALE_NCCL_ABSENT(ncclCommWindowRegister)
+METRALE_NCCL_ABSENT(ncclCommWindowDeregister)
+METRALE_NCCL_ABSENT(ncclCommShrink)
+#endif
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 3)
+METRALE_NCCL_ABSENT(ncclAlltoAll)
+METRALE_NCCL_ABSENT(ncclGather)
+METRALE_NCCL_ABSENT(ncclScatter)
+#endif
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 7)
+METRALE_NCCL_ABSENT(ncclCommRevoke)
+#endif
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 2)
+typedef struct {
+    int opCnt;
+    int peer;
+    int sigIdx;
+    int ctx;
+} ncclWaitSignalDesc_t;
+METRALE_NCCL_ABSENT(ncclPutSignal)
+METRALE_NCCL_ABSENT(ncclSignal)
+METRALE_NCCL_ABSENT(ncclWaitSignal)
+METRALE_NCCL_ABSENT(ncclCommGrow)
+METRALE_NCCL_ABSENT(ncclCommGetUniqueId)
+#endif
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 7)
+#define NCCL_SUSPEND_MEM 0x01
+typedef int ncclCommMemStat_t;
+METRALE_NCCL_ABSENT(ncclCommSuspend)
+METRALE_NCCL_ABSENT(ncclCommResume)
+METRALE_NCCL_ABSENT(ncclCommMemStats)
+#endif
+#undef METRALE_NCCL_ABSENT
+#endif
+#endif
