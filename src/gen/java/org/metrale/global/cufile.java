@@ -497,6 +497,8 @@ public static native @ByVal CUfileError_t cuFileDriverSetP2PFlags(@Cast("CUfileD
 // #endif
 // #include "metrale_table.h"
 // #ifndef METRALE_PARSER
+// #else
+public static native @ByVal CUfileError_t cuFileDriverClose_v1();
 // #endif
 // #endif
 

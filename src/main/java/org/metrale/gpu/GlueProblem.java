@@ -5,15 +5,19 @@ final class GlueProblem {
   private GlueProblem() {}
 
   static String explain(String title, LinkageError problem) {
-    String text = String.valueOf(problem.getMessage());
+    String text = allMessages(problem);
     String platform = System.getProperty("os.arch");
     StringBuilder out = new StringBuilder("the JNI glue for ");
     out.append(title).append(" could not be loaded: ").append(text);
     if (text.contains("GLIBC_")) {
       out.append(
-          "\nthis system's C library is too old for the JavaCPP on the class path: JavaCPP 1.5.12 and"
-              + " later need glibc 2.34, with glibc 2.28 to 2.33 use JavaCPP 1.5.10 or 1.5.11");
-    } else if (text.contains("failed to map segment") || text.contains("Permission denied")) {
+          "\n"
+              + "this system's C library is too old for the JavaCPP on the class path: JavaCPP"
+              + " 1.5.12 and later need glibc 2.34, with glibc 2.28 to 2.33 use JavaCPP 1.5.10 or"
+              + " 1.5.11");
+    } else if (text.contains("failed to map segment")
+        || text.contains("Permission denied")
+        || text.contains("java.io.")) {
       out.append(
           "\nthe folder that libraries are unpacked into does not allow execution or writing: set"
               + " -Dorg.bytedeco.javacpp.cachedir=FOLDER to one that does");
@@ -23,6 +27,19 @@ final class GlueProblem {
           .append("-cuda is not on the class path, or this platform (")
           .append(platform)
           .append(") has none");
+    }
+    return out.toString();
+  }
+
+  /** JavaCPP's own search ends in "not found", and its cause says what really happened. */
+  private static String allMessages(Throwable problem) {
+    StringBuilder out = new StringBuilder(String.valueOf(problem.getMessage()));
+    for (Throwable cause = problem.getCause(); cause != null; cause = cause.getCause()) {
+      String text =
+          cause instanceof LinkageError ? String.valueOf(cause.getMessage()) : cause.toString();
+      if (out.indexOf(text) < 0) {
+        out.append("\nbecause: ").append(text);
+      }
     }
     return out.toString();
   }

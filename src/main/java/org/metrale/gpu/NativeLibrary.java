@@ -202,8 +202,8 @@ public final class NativeLibrary {
   /**
    * The version that the library tells without being initialised.
    *
-   * @return for example {@code 2.29.7}, followed by {@code EMULATED} on the software GPU host; empty if
-   *     the library is not available or has no way to tell
+   * @return for example {@code 2.29.7}, followed by {@code EMULATED} on the software GPU host;
+   *     empty if the library is not available or has no way to tell
    */
   public Optional<String> version() {
     return versionCode()
@@ -213,8 +213,8 @@ public final class NativeLibrary {
   /**
    * The version as the library's own number.
    *
-   * @return for example 22907 for NCCL 2.29.7; empty if the library is not available or has no way to
-   *     tell
+   * @return for example 22907 for NCCL 2.29.7; empty if the library is not available or has no way
+   *     to tell
    */
   public Optional<Integer> versionCode() {
     if (!isAvailable()) {
@@ -356,8 +356,7 @@ public final class NativeLibrary {
   }
 
   private synchronized void search() {
-    LibrarySearch search =
-        new LibrarySearch(name, soname, System.getProperties(), System.getenv());
+    LibrarySearch search = new LibrarySearch(name, soname, System.getProperties(), System.getenv());
     String settings = pinned + "|" + search.settings();
     if (open || settings.equals(searchedWith)) {
       return;
@@ -366,7 +365,8 @@ public final class NativeLibrary {
     attempts.clear();
     if (pinned != null) {
       attempt(
-          new LibrarySearch.Candidate("given by the program", pinned.toString(), true, false, true));
+          new LibrarySearch.Candidate(
+              "given by the program", pinned.toString(), true, false, true));
       return;
     }
     for (LibrarySearch.Candidate candidate : search.candidates()) {
@@ -385,7 +385,10 @@ public final class NativeLibrary {
                 candidate.mapped() ? NativeTable.OPEN_IF_MAPPED : NativeTable.OPEN,
                 candidate.chosen() ? null : EMULATOR_MARKER);
     attempts.add(
-        new LibraryAttempt(candidate.how(), candidate.place(), problem == null ? "" : problem));
+        new LibraryAttempt(
+            candidate.how(),
+            candidate.place(),
+            problem == null ? "" : LibraryFile.explain(candidate.place(), problem)));
     open = problem == null;
     return open;
   }

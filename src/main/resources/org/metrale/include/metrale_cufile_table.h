@@ -18,5 +18,10 @@ static inline int metrale_table_version(void)
     }
     return version;
 }
+
+/* The header renames cuFileDriverClose to its second version, which older libraries lack. */
+extern "C" CUfileError_t cuFileDriverClose_v1(void) __asm__("cuFileDriverClose");
+#else
+CUfileError_t cuFileDriverClose_v1(void);
 #endif
 #endif

@@ -1,0 +1,23 @@
+# Writes one weak definition per function that HEADER declares. A strong one elsewhere in the library wins, so
+# there is no list to keep in step with a newer header.
+file(READ ${HEADER} text)
+string(REGEX MATCHALL "DECLDIR[ \t*]+(char[ \t*]+)?nvml[A-Za-z0-9_]+" declarations "${text}")
+set(names)
+foreach(declaration IN LISTS declarations)
+    string(REGEX MATCH "nvml[A-Za-z0-9_]+$" name "${declaration}")
+    list(APPEND names ${name})
+endforeach()
+list(REMOVE_DUPLICATES names)
+list(LENGTH names count)
+if(count LESS 300)
+    message(FATAL_ERROR "${HEADER} declares only ${count} functions that this script can read")
+endif()
+
+set(body "extern \"C\" int metrale_nvml_not_modelled(const char *function);\n\n")
+string(APPEND body "#define STUB(name) \\\n")
+string(APPEND body "    extern \"C\" __attribute__((weak, visibility(\"default\"))) int name(); \\\n")
+string(APPEND body "    extern \"C\" int name() { return metrale_nvml_not_modelled(#name); }\n\n")
+foreach(name IN LISTS names)
+    string(APPEND body "STUB(${name})\n")
+endforeach()
+file(WRITE ${OUTPUT} "${body}")

@@ -1,0 +1,111 @@
+package org.metrale.gpu;
+
+import java.lang.annotation.Annotation;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.bytedeco.javacpp.BytePointer;
+import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.javacpp.annotation.ByVal;
+
+/** The generated methods of one library by the C function that each calls, ready to be called. */
+final class BoundFunctions {
+  /** More than any structure that is handed over by value. */
+  private static final long ANY_STRUCTURE_BYTES = 1 << 16;
+
+  private static final BytePointer ZEROS = new BytePointer(ANY_STRUCTURE_BYTES).zero();
+
+  private final Map<String, List<Method>> methods = new LinkedHashMap<>();
+
+  /**
+   * Looks for the methods of every function.
+   *
+   * @param generated the generated class
+   * @param functions the C names that are bound
+   */
+  BoundFunctions(Class<?> generated, List<String> functions) {
+    for (String function : functions) {
+      methods.put(function, new ArrayList<>());
+    }
+    for (Method method : generated.getMethods()) {
+      if (Modifier.isNative(method.getModifiers()) && Modifier.isStatic(method.getModifiers())) {
+        String function = called(method.getName());
+        if (function != null) {
+          methods.get(function).add(method);
+        }
+      }
+    }
+  }
+
+  /** Every function, with an empty list where no method calls it. */
+  Map<String, List<Method>> methods() {
+    return methods;
+  }
+
+  /**
+   * Calls a method with nothing: zeros, nulls, and structures of zeros where C takes them by value.
+   */
+  static Object call(Method method) throws Throwable {
+    Class<?>[] types = method.getParameterTypes();
+    Object[] arguments = new Object[types.length];
+    for (int i = 0; i < types.length; i++) {
+      arguments[i] = nothing(types[i], method.getParameterAnnotations()[i]);
+    }
+    try {
+      return method.invoke(null, arguments);
+    } catch (InvocationTargetException e) {
+      throw e.getCause();
+    }
+  }
+
+  /** Macros of the headers turn a name into its newest version. */
+  private String called(String name) {
+    for (int version = 9; version > 1; version--) {
+      if (methods.containsKey(name + "_v" + version) && isMacro(name)) {
+        return name + "_v" + version;
+      }
+    }
+    // The first version of a function whose plain name means a later one.
+    String plain = name.endsWith("_v1") ? name.substring(0, name.length() - 3) : name;
+    return methods.containsKey(name) ? name : methods.containsKey(plain) ? plain : null;
+  }
+
+  /** NVML's headers are read with that renaming off. */
+  private static boolean isMacro(String name) {
+    return !name.startsWith("nvml");
+  }
+
+  private static Object nothing(Class<?> type, Annotation[] annotations) throws Exception {
+    if (type == boolean.class) {
+      return false;
+    }
+    if (type == byte.class) {
+      return (byte) 0;
+    }
+    if (type == short.class) {
+      return (short) 0;
+    }
+    if (type == int.class) {
+      return 0;
+    }
+    if (type == long.class) {
+      return 0L;
+    }
+    if (type == float.class) {
+      return 0f;
+    }
+    if (type == double.class) {
+      return 0d;
+    }
+    for (Annotation annotation : annotations) {
+      if (annotation instanceof ByVal) {
+        return type.getConstructor(Pointer.class).newInstance(ZEROS);
+      }
+    }
+    return null;
+  }
+}

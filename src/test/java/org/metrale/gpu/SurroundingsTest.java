@@ -1,0 +1,209 @@
+package org.metrale.gpu;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.jar.Attributes;
+import java.util.jar.JarEntry;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
+import java.util.stream.Stream;
+import java.util.zip.Deflater;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Hosts where our own glue is hard to load: little may be written, much happens at once. */
+@Tag("native")
+final class SurroundingsTest {
+  private static final int JVMS_AT_ONCE = 8;
+  private static final Path NEWER_JDK = Path.of("/usr/lib/jvm/temurin-25-jdk-amd64");
+
+  private final Path full = Fakes.file("full", NativeLibrary.NCCL);
+
+  @TempDir Path folder;
+
+  @Test
+  void worksWhereTheHomeCannotBeWritten() throws Exception {
+    assertOpened(
+        packed("ask:nccl")
+            .property("user.home", "/proc/no-home")
+            .property("java.io.tmpdir", folder)
+            .run());
+  }
+
+  @Test
+  void saysHowToNameAFolderWhereNothingCanBeWritten() throws Exception {
+    ForkedJvm nowhere =
+        packed("ask:nccl")
+            .property("user.home", "/proc/no-home")
+            .property("java.io.tmpdir", "/proc/no-tmp");
+    ForkedJvm.Result result = nowhere.run().succeeded();
+    assertEquals("false", result.value("available"));
+    assertTrue(result.value("cause").contains("org.bytedeco.javacpp.cachedir"), result.output());
+    assertOpened(nowhere.property("org.bytedeco.javacpp.cachedir", folder.resolve("cache")).run());
+  }
+
+  @Test
+  void saysHowToNameAFolderWhereNothingCanBeExecuted() throws Exception {
+    Path cache = Files.createDirectory(folder.resolve("noexec"));
+    String[] mounting = {
+      "unshare",
+      "-rm",
+      "sh",
+      "-c",
+      "mount -t tmpfs -o noexec none '" + cache + "' && exec \"$@\"",
+      "sh"
+    };
+    assumeTrue(canMount(mounting), "this system lets nobody mount a folder noexec for himself");
+    ForkedJvm.Result result =
+        packed("ask:nccl")
+            .by(mounting)
+            .property("org.bytedeco.javacpp.cachedir", cache)
+            .run()
+            .succeeded();
+    assertEquals("false", result.value("available"));
+    assertTrue(result.value("cause").contains("org.bytedeco.javacpp.cachedir"), result.output());
+  }
+
+  @Test
+  void startsInManyJvmsAtOnce() throws Exception {
+    ForkedJvm jvm =
+        packed("ask:nccl").property("org.bytedeco.javacpp.cachedir", folder.resolve("cache"));
+    List<ForkedJvm.Running> all = new ArrayList<>();
+    for (int i = 0; i < JVMS_AT_ONCE; i++) {
+      all.add(jvm.start());
+    }
+    for (ForkedJvm.Running one : all) {
+      assertOpened(one.await());
+    }
+  }
+
+  @Test
+  void runsOnTheClassPathWhereNativeAccessMustBeEnabled() throws Exception {
+    assumeTrue(Files.exists(NEWER_JDK), NEWER_JDK + " is not there");
+    ForkedJvm.Result result =
+        probe("ask:nccl", "call:nccl")
+            .home(NEWER_JDK)
+            .options("--illegal-native-access=deny", "--enable-native-access=ALL-UNNAMED")
+            .run();
+    assertOpened(result);
+    assertTrue(result.output().lines().noneMatch(line -> line.contains("WARNING")));
+  }
+
+  @Test
+  void runsOnTheModulePathWhereNativeAccessMustBeEnabled() throws Exception {
+    assumeTrue(Files.exists(NEWER_JDK), NEWER_JDK + " is not there");
+    assertOpened(
+        onModulePath(NEWER_JDK)
+            .options(
+                "--illegal-native-access=deny",
+                "--enable-native-access=org.metrale.gpu,org.bytedeco.javacpp")
+            .run());
+  }
+
+  @Test
+  void runsOnTheModulePathOfThisJdk() throws Exception {
+    assertOpened(onModulePath(Path.of(System.getProperty("java.home"))).run());
+  }
+
+  @Test
+  void givesTheJvmsOwnChecksNothingToSay() throws Exception {
+    ForkedJvm.Result result =
+        probe("ask:nccl", "call:nccl", "ask:nvml", "call:nvml")
+            .property("org.metrale.nvml.path", folder.resolve("nothing.so"))
+            .options("-Xcheck:jni")
+            .run()
+            .succeeded();
+    List<String> warnings =
+        result
+            .output()
+            .lines()
+            .filter(line -> line.startsWith("WARNING") || line.startsWith("FATAL"))
+            .toList();
+    assertEquals(List.of(), warnings, result.output());
+  }
+
+  /** The probe as a class of the module, everything else as modules of their own. */
+  private ForkedJvm onModulePath(Path jdk) throws IOException {
+    List<String> modules = new ArrayList<>();
+    String patch = "";
+    for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+      Path path = Path.of(entry);
+      if (path.endsWith("target/classes") || path.endsWith(Fakes.platform())) {
+        modules.add(jar(path).toString());
+      } else if (path.toString().contains("bytedeco")) {
+        modules.add(entry);
+      } else if (path.endsWith("test-classes")) {
+        patch = entry;
+      }
+    }
+    String main = "org.metrale.gpu/" + LoaderProbe.class.getName();
+    return ForkedJvm.running(main, "ask:nccl", "call:nccl")
+        .home(jdk)
+        .classPath()
+        .options("--module-path", String.join(File.pathSeparator, modules))
+        .options("--add-modules", "ALL-MODULE-PATH")
+        .options("--patch-module", "org.metrale.gpu=" + patch)
+        .property("org.metrale.nccl.path", full);
+  }
+
+  private ForkedJvm probe(String... commands) {
+    return ForkedJvm.running(LoaderProbe.class, commands).property("org.metrale.nccl.path", full);
+  }
+
+  /** With the glue in a jar, as users have it. */
+  private ForkedJvm packed(String... commands) throws IOException {
+    List<String> entries = new ArrayList<>();
+    for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+      Path path = Path.of(entry);
+      entries.add(path.endsWith(Fakes.platform()) ? jar(path).toString() : entry);
+    }
+    return probe(commands).classPath(entries.toArray(String[]::new));
+  }
+
+  private void assertOpened(ForkedJvm.Result result) {
+    result.succeeded();
+    assertEquals("true", result.value("available"), result.output());
+    assertEquals(full.toString(), result.value("file"));
+  }
+
+  private Path jar(Path classes) throws IOException {
+    Path jar = folder.resolve("packed-" + classes.getFileName() + ".jar");
+    Manifest manifest = new Manifest();
+    manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
+    manifest.getMainAttributes().put(Attributes.Name.MULTI_RELEASE, "true");
+    try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar), manifest);
+        Stream<Path> files = Files.walk(classes)) {
+      out.setLevel(Deflater.BEST_SPEED);
+      for (Path file : files.filter(Files::isRegularFile).toList()) {
+        out.putNextEntry(new JarEntry(classes.relativize(file).toString()));
+        Files.copy(file, out);
+      }
+    }
+    return jar;
+  }
+
+  private static boolean canMount(String... mounting) throws Exception {
+    List<String> command = new ArrayList<>(List.of(mounting));
+    command.add("true");
+    try {
+      return new ProcessBuilder(command)
+              .redirectErrorStream(true)
+              .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+              .start()
+              .waitFor()
+          == 0;
+    } catch (IOException e) {
+      // A system without that program.
+      return false;
+    }
+  }
+}

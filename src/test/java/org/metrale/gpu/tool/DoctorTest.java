@@ -1,0 +1,77 @@
+package org.metrale.gpu.tool;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.metrale.gpu.ForkedJvm;
+
+/** The doctor as a user runs it, on a machine without vendor libraries. */
+@Tag("native")
+final class DoctorTest {
+  @TempDir Path folder;
+
+  private ForkedJvm doctor(String... arguments) {
+    // An empty folder as every library's place keeps libraries of this machine out of the answers.
+    ForkedJvm out = ForkedJvm.running(Doctor.class, arguments);
+    for (String library : new String[] {"cuda", "nccl", "nvml", "cufile", "ibverbs"}) {
+      out.property("org.metrale." + library + ".path", folder.resolve("absent-" + library + ".so"));
+    }
+    return out;
+  }
+
+  @Test
+  void saysOfEachLibraryThatItIsAbsentAndWhereItWasLookedFor() throws Exception {
+    ForkedJvm.Result result = doctor("--json").run().succeeded();
+    JsonNode report = new ObjectMapper().readTree(result.output());
+    for (String section : new String[] {"cuda", "nccl", "nvml", "cufile", "verbs"}) {
+      JsonNode library = report.get(section);
+      assertFalse(library.get("available").asBoolean(), section);
+      assertTrue(library.get("tried").get(0).asText().contains("absent-"), section);
+    }
+  }
+
+  @Test
+  void describesTheSystem() throws Exception {
+    JsonNode system =
+        new ObjectMapper().readTree(doctor("--json").run().succeeded().output()).get("system");
+    assertEquals(System.getProperty("os.arch"), system.get("architecture").asText());
+    assertTrue(system.get("glibc").asText().matches("[0-9]+\\.[0-9]+"), system.toString());
+    assertTrue(system.get("page size bytes").asLong() >= 4096, system.toString());
+    assertTrue(system.get("javacpp").asText().startsWith("1.5."), system.toString());
+  }
+
+  @Test
+  void endsWithOneAndTheReasonWhenWhatIsRequiredDoesNotWork() throws Exception {
+    ForkedJvm.Result result = doctor("--require", "nccl,nvml").run();
+    assertEquals(1, result.exit());
+    assertTrue(result.output().contains("doctor: nccl does not work: "), result.output());
+    assertTrue(result.output().contains("doctor: nvml does not work: "), result.output());
+  }
+
+  @Test
+  void endsWithTwoForWhatItDoesNotKnow() throws Exception {
+    assertEquals(2, doctor("--what").run().exit());
+    ForkedJvm.Result result = doctor("--require", "nccl,ncll").run();
+    assertEquals(2, result.exit());
+    assertTrue(result.output().contains("'ncll'"), result.output());
+    assertEquals(2, doctor("--require", "").run().exit());
+    assertEquals(2, doctor("--require").run().exit());
+  }
+
+  @Test
+  void goesOnAfterALibraryThatIsNone() throws Exception {
+    Path text = Files.writeString(folder.resolve("absent-nccl.so"), "no library ".repeat(99));
+    ForkedJvm.Result result = doctor("--json").run().succeeded();
+    JsonNode report = new ObjectMapper().readTree(result.output());
+    assertTrue(report.get("nccl").toString().contains("invalid ELF header"), text.toString());
+    assertTrue(report.has("copies of libraries"));
+  }
+}
