@@ -74,6 +74,30 @@ final class VerbsCalls {
     }
   }
 
+  static VerbsLimits limits(ibv_context context) {
+    try (PointerScope scope = new PointerScope()) {
+      metrale_ibv_device_attr found = new metrale_ibv_device_attr();
+      check("ibv_query_device", verbs.metrale_ibv_query_device(context, found), "");
+      return new VerbsLimits(
+          found.max_qp(),
+          found.max_qp_wr(),
+          found.max_cq(),
+          found.max_cqe(),
+          found.max_mr(),
+          found.max_mr_bytes(),
+          found.max_pd(),
+          found.max_qp_rd_atomic(),
+          found.max_qp_init_rd_atomic(),
+          found.port_count());
+    }
+  }
+
+  static VerbsPort readPort(ibv_context context, int portNumber) {
+    try (PointerScope scope = new PointerScope()) {
+      return port(context, portNumber);
+    }
+  }
+
   /** Every port with the entries of its GID table that are not empty. */
   static List<VerbsPort> ports(ibv_context context) {
     try (PointerScope scope = new PointerScope()) {
@@ -158,7 +182,7 @@ final class VerbsCalls {
   }
 
   /** Throws for a negative result, which is a negated errno. */
-  private static int check(String call, int result, String detail) {
+  static int check(String call, int result, String detail) {
     if (result >= 0) {
       return result;
     }
@@ -171,7 +195,7 @@ final class VerbsCalls {
         detail);
   }
 
-  private static String text(TextCall call) {
+  static String text(TextCall call) {
     byte[] out = new byte[TEXT_BYTES];
     call.write(out);
     int end = 0;
@@ -182,7 +206,7 @@ final class VerbsCalls {
   }
 
   /** A shim call that writes a text ended by zero. */
-  private interface TextCall {
+  interface TextCall {
     int write(byte[] out);
   }
 }
