@@ -122,7 +122,8 @@ class VerbsTransferTest {
           VerbsWorkException failure = done.failure(i);
           assertEquals(VerbsWorkStatus.REMOTE_ACCESS, failure.status());
           assertEquals(VerbsWorkStatus.Side.PEER, failure.status().side());
-          assertTrue(failure.getMessage().contains("IBV_WC_REM_ACCESS_ERR (10)"), failure::toString);
+          assertTrue(
+              failure.getMessage().contains("IBV_WC_REM_ACCESS_ERR (10)"), failure::toString);
         } else if (seen == 2) {
           VerbsWorkException failure = done.failure(i);
           assertEquals(VerbsWorkStatus.FLUSHED, failure.status());
@@ -208,8 +209,7 @@ class VerbsTransferTest {
     }
     assertThrows(
         IllegalArgumentException.class,
-        () ->
-            VerbsMemoryRegion.of(client.domain, ByteBuffer.allocate(8), VerbsAccess.LOCAL_WRITE));
+        () -> VerbsMemoryRegion.of(client.domain, ByteBuffer.allocate(8), VerbsAccess.LOCAL_WRITE));
     assertThrows(
         IllegalArgumentException.class,
         () ->
@@ -291,7 +291,8 @@ class VerbsTransferTest {
 
   @Test
   void completionQueuesCannotOverrun() {
-    VerbsQueueSettings deep = new VerbsQueueSettings(4096, VerbsAccess.LOCAL_READ, VerbsPath.DEFAULT);
+    VerbsQueueSettings deep =
+        new VerbsQueueSettings(4096, VerbsAccess.LOCAL_READ, VerbsPath.DEFAULT);
     assertThrows(
         IllegalStateException.class,
         () -> VerbsPreparedQueuePair.open(client.domain, client.completions, deep, 1).close());
