@@ -21,9 +21,9 @@ final class VerbsEnd implements AutoCloseable {
   }
 
   /** Two ends that are connected to each other. */
-  static VerbsEnd[] pair(VerbsQueueSettings first, VerbsQueueSettings second) {
-    String[] names = VerbsDevice.list().toArray(String[]::new);
-    VerbsEnd[] out = {new VerbsEnd(names[0], first), new VerbsEnd(names[names.length - 1], second)};
+  static VerbsEnd[] pair(
+      String firstName, VerbsQueueSettings first, String secondName, VerbsQueueSettings second) {
+    VerbsEnd[] out = {new VerbsEnd(firstName, first), new VerbsEnd(secondName, second)};
     VerbsRemote one = out[0].remote();
     VerbsRemote other = out[1].remote();
     out[0].connect(other);
