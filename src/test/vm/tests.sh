@@ -30,7 +30,7 @@ main() {
   METRALE_VM_SECONDS=${METRALE_VM_SECONDS:-$seconds} METRALE_VM_RESULTS="$here/target/rdma" \
     "$here/src/test/vm/vm.sh" run "java ${options//$'\n'/ } -cp '$class_path'" \
     org.junit.platform.console.ConsoleLauncher execute --disable-banner --disable-ansi-colors \
-    --details=tree "--reports-dir=\$JOB/results" --include-tag "$tag" "${selection[@]}"
+    --details=testfeed "--reports-dir=\$JOB/results" --include-tag "$tag" "${selection[@]}"
 }
 
 main "$@"

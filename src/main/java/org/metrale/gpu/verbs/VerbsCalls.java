@@ -50,13 +50,12 @@ final class VerbsCalls {
         if (names.get(i).equals(name)) {
           ibv_context context = new ibv_context(null);
           check(
-              "ibv_open_device",
-              verbs.metrale_ibv_open_device(device, context),
-              "device=" + name);
+              "ibv_open_device", verbs.metrale_ibv_open_device(device, context), "device=" + name);
           return context;
         }
       }
-      throw new IllegalArgumentException("no RDMA device is called " + name + "; there are " + names);
+      throw new IllegalArgumentException(
+          "no RDMA device is called " + name + "; there are " + names);
     } finally {
       verbs.metrale_ibv_free_device_list(list[0]);
     }
@@ -176,8 +175,7 @@ final class VerbsCalls {
   }
 
   private static String describe(ibv_device device, metrale_ibv_device description) {
-    check(
-        "ibv_get_device_name", verbs.metrale_ibv_describe_device(device, description), "");
+    check("ibv_get_device_name", verbs.metrale_ibv_describe_device(device, description), "");
     return description.name().getString(StandardCharsets.UTF_8);
   }
 

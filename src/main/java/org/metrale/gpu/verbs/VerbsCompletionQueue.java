@@ -52,7 +52,8 @@ public final class VerbsCompletionQueue extends NativeResource {
    * @param device the device; stays open until the queue is closed
    * @param entries how many completions must fit, from 1
    * @return the queue
-   * @throws VerbsException if the device refuses, for example because it has no queue of that length
+   * @throws VerbsException if the device refuses, for example because it has no queue of that
+   *     length
    * @wraps {@code ibv_create_comp_channel}, {@code ibv_create_cq}; verbs.h
    */
   @MustBeClosed
@@ -145,8 +146,8 @@ public final class VerbsCompletionQueue extends NativeResource {
   /**
    * Waits until something is there, without using a processor.
    *
-   * <p><b>Blocking:</b> until the deadline at the latest; interruptible, and ended by {@link #wakeup()}.
-   * A virtual thread keeps its carrier meanwhile. One thread at a time.
+   * <p><b>Blocking:</b> until the deadline at the latest; interruptible, and ended by {@link
+   * #wakeup()}. A virtual thread keeps its carrier meanwhile. One thread at a time.
    *
    * @param into where to put it
    * @param timeout how long to wait
@@ -252,9 +253,9 @@ public final class VerbsCompletionQueue extends NativeResource {
     int count = found;
     int from = 0;
     while (from < count) {
-      int place = WorkLedger.placeOf(into.workId(from));
+      int place = WorkLedger.placeOf(into.rawId(from));
       int to = from + 1;
-      while (to < count && WorkLedger.placeOf(into.workId(to)) == place) {
+      while (to < count && WorkLedger.placeOf(into.rawId(to)) == place) {
         to++;
       }
       if (place < ledgers.length && ledgers[place] != null) {

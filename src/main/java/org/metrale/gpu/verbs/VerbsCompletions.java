@@ -124,7 +124,7 @@ public final class VerbsCompletions {
   }
 
   int status(int index) {
-    return buffer.getInt(at(index) + STATUS);
+    return buffer.getInt(index * COMPLETION_BYTES + STATUS);
   }
 
   long address() {
@@ -147,6 +147,11 @@ public final class VerbsCompletions {
     buffer.put(from * COMPLETION_BYTES, tail);
     size -= to - from;
     return size;
+  }
+
+  /** The id as the adapter has it, of a completion that is there. */
+  long rawId(int index) {
+    return buffer.getLong(index * COMPLETION_BYTES + ID);
   }
 
   void rename(int index, long workId) {

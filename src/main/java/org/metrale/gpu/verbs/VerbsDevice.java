@@ -39,7 +39,8 @@ public final class VerbsDevice extends NativeResource {
    * @param name for example {@code mlx5_0}
    * @return the device; close it after everything that was made on it
    * @throws org.metrale.gpu.LibraryUnavailableException if libibverbs is not available
-   * @throws IllegalArgumentException if there is no such device; the message names those that there are
+   * @throws IllegalArgumentException if there is no such device; the message names those that there
+   *     are
    * @throws VerbsException if it cannot be opened
    * @wraps {@code ibv_open_device}; verbs.h
    */

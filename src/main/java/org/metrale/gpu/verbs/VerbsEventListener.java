@@ -10,11 +10,11 @@ import org.metrale.gpu.NativeResource;
  *
  * <p>Each event is acknowledged before it is told, so that a listener may close what it is about.
  *
- * <p><b>Threading:</b> the listener is called by one thread, one event after the other. What it throws
- * is logged. One listener a device: each event is told once.
+ * <p><b>Threading:</b> the listener is called by one thread, one event after the other. What it
+ * throws is logged. One listener a device: each event is told once.
  *
- * <p><b>Cleanup:</b> {@link #close()} waits until the listener has returned, unless the listener itself
- * calls it; afterwards nothing more is told.
+ * <p><b>Cleanup:</b> {@link #close()} waits until the listener has returned, unless the listener
+ * itself calls it; afterwards nothing more is told.
  */
 public final class VerbsEventListener extends NativeResource {
   private static final System.Logger LOG = System.getLogger("org.metrale.gpu.verbs");

@@ -6,8 +6,8 @@ import java.util.Arrays;
 import java.util.HexFormat;
 
 /**
- * A global identifier: 16 bytes in network order, with RoCE an IPv6 address or an IPv4 address in the
- * form {@code ::ffff:a.b.c.d}.
+ * A global identifier: 16 bytes in network order, with RoCE an IPv6 address or an IPv4 address in
+ * the form {@code ::ffff:a.b.c.d}.
  */
 public final class VerbsGid {
   /** Bytes of a GID on the wire. */

@@ -6,9 +6,10 @@ import java.util.Optional;
 /**
  * Which entry of a GID table a connection should use, and why.
  *
- * <p>The order: RoCE v2 with a routable IPv4 address, RoCE v2 with a routable IPv6 address, RoCE v2 with a
- * link-local one, InfiniBand, RoCE v1; among equals the lowest index. An index that was right on one
- * machine or yesterday may be wrong on another or today, so the choice is made from the table each time.
+ * <p>The order: RoCE v2 with a routable IPv4 address, RoCE v2 with a routable IPv6 address, RoCE v2
+ * with a link-local one, InfiniBand, RoCE v1; among equals the lowest index. An index that was
+ * right on one machine or yesterday may be wrong on another or today, so the choice is made from
+ * the table each time.
  *
  * @param entry the entry chosen
  * @param reason why, in words
@@ -54,9 +55,7 @@ public record VerbsGidChoice(VerbsGidEntry entry, String reason) {
           default -> "RoCE v1: cannot be routed; nothing better is there";
         };
     long equals =
-        table.stream()
-            .filter(entry -> !entry.gid().isZero() && rank(entry) == rank(best))
-            .count();
+        table.stream().filter(entry -> !entry.gid().isZero() && rank(entry) == rank(best)).count();
     return equals > 1 ? what + "; the first of " + equals : what;
   }
 }

@@ -6,7 +6,8 @@ package org.metrale.gpu.verbs;
  * @param gidIndex its index, from 0
  * @param type which protocol it is for
  * @param gid the address
- * @param netDevice the network device that has the address, or an empty text if the kernel does not say
+ * @param netDevice the network device that has the address, or an empty text if the kernel does not
+ *     say
  */
 public record VerbsGidEntry(int gidIndex, VerbsGidType type, VerbsGid gid, String netDevice) {
   @Override

@@ -8,8 +8,8 @@ import org.metrale.gpu.NativeLibrary;
 /**
  * Whether this process can use RDMA verbs: {@code libibverbs}, opened at run time.
  *
- * <p>The library has no call that tells its version. Whether the machine has an RDMA device is another
- * question: {@link VerbsDevice#list()} answers it.
+ * <p>The library has no call that tells its version. Whether the machine has an RDMA device is
+ * another question: {@link VerbsDevice#list()} answers it.
  */
 public final class VerbsLibrary {
   private VerbsLibrary() {}

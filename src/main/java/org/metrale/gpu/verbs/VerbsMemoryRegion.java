@@ -11,9 +11,9 @@ import org.metrale.verbs.ibv_mr;
 /**
  * Memory that an adapter may use, of any length.
  *
- * <p><b>Ownership:</b> the region holds on to what it was made from, so that it is neither freed nor
- * collected while the region is open, and a region cannot be closed while a posted request names it.
- * Memory given as a bare address stays the caller's to keep.
+ * <p><b>Ownership:</b> the region holds on to what it was made from, so that it is neither freed
+ * nor collected while the region is open, and a region cannot be closed while a posted request
+ * names it. Memory given as a bare address stays the caller's to keep.
  *
  * <p><b>Threading:</b> safe for any number of threads; nothing orders their bytes.
  */
@@ -43,8 +43,8 @@ public final class VerbsMemoryRegion extends NativeResource {
    * @param lengthBytes how much, from 1; may be above 4 GiB
    * @param access what may be done with it
    * @return the region, which owns the memory
-   * @throws VerbsException if it cannot be registered; the message has the process's limit of locked
-   *     memory
+   * @throws VerbsException if it cannot be registered; the message has the process's limit of
+   *     locked memory
    * @throws OutOfMemoryError if there is not that much memory
    * @throws IllegalArgumentException if the length is below 1
    * @wraps {@code ibv_reg_mr}; verbs.h

@@ -209,7 +209,8 @@ final class VerbsObjectCalls {
           .filter(line -> line.startsWith("Max locked memory"))
           .map(
               line ->
-                  " limit of locked memory=" + line.split("\\s+")[3]
+                  " limit of locked memory="
+                      + line.split("\\s+")[3]
                       + "; raise it by ulimit -l, LimitMEMLOCK or --ulimit memlock=-1")
           .findFirst()
           .orElse("");

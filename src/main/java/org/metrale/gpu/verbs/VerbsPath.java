@@ -11,8 +11,8 @@ package org.metrale.gpu.verbs;
  * @param serviceLevel 0 to 15
  * @param trafficClass 0 to 255: with RoCE the byte that carries DSCP and ECN
  * @param hopLimit 1 to 255
- * @param mtuCapBytes the largest packet's payload wanted, 256 to 4096, a power of two; the port's active
- *     MTU if that is smaller. Both ends must come to the same number
+ * @param mtuCapBytes the largest packet's payload wanted, 256 to 4096, a power of two; the port's
+ *     active MTU if that is smaller. Both ends must come to the same number
  * @param timeoutCode how long to wait for the peer: 4.096 us times 2 to this, 0 for ever, up to 31
  * @param retryCount how often to send again, 0 to 7. Soft-RoCE of Linux 6.1 takes 7 for no limit
  * @param rnrRetryCount how often to try while the receiver is not ready; 7 has no limit

@@ -40,12 +40,14 @@ public final class VerbsPreparedQueuePair extends NativeResource {
    * @param domain the protection domain; stays open until the queue pair is closed
    * @param queue where its completions go; stays open likewise
    * @param settings depth, rights and path; cut down to what the device can
-   * @param packetNumber the first packet number that this side sends with, 24 bits; not to be guessed
+   * @param packetNumber the first packet number that this side sends with, 24 bits; not to be
+   *     guessed
    * @return the queue pair
    * @throws VerbsException if the device refuses
-   * @throws IllegalArgumentException if the packet number has more than 24 bits, or the two belong to
-   *     different devices
-   * @throws IllegalStateException if the port has no such address, or the completion queue has no room
+   * @throws IllegalArgumentException if the packet number has more than 24 bits, or the two belong
+   *     to different devices
+   * @throws IllegalStateException if the port has no such address, or the completion queue has no
+   *     room
    * @wraps {@code ibv_create_qp}, {@code ibv_modify_qp}; verbs.h
    */
   @MustBeClosed
@@ -144,8 +146,8 @@ public final class VerbsPreparedQueuePair extends NativeResource {
    *
    * @param remote the queue pair at the other end
    * @return the connected queue pair
-   * @throws VerbsException if it cannot; this object is still open then, to be closed. The message has
-   *     the peer's address, the own one and why it was chosen
+   * @throws VerbsException if it cannot; this object is still open then, to be closed. The message
+   *     has the peer's address, the own one and why it was chosen
    * @throws IllegalStateException if this is closed or connected
    * @wraps {@code ibv_modify_qp}; verbs.h
    */

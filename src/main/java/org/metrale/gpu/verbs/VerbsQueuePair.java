@@ -7,11 +7,12 @@ import org.metrale.verbs.ibv_qp;
 /**
  * A queue pair that is connected to a peer: requests can be posted.
  *
- * <p><b>Back-pressure:</b> as many requests are in flight as the queue is deep; {@link #post} takes what
- * fits and leaves the rest in the batch. Places come free when completions are taken off the queue.
+ * <p><b>Back-pressure:</b> as many requests are in flight as the queue is deep; {@link #post} takes
+ * what fits and leaves the rest in the batch. Places come free when completions are taken off the
+ * queue.
  *
- * <p><b>Ownership:</b> a posted request's region cannot be closed before its completion was taken or
- * this is closed.
+ * <p><b>Ownership:</b> a posted request's region cannot be closed before its completion was taken
+ * or this is closed.
  *
  * <p><b>Threading:</b> safe for any number of threads; each post is taken as a whole.
  */
@@ -40,10 +41,10 @@ public final class VerbsQueuePair extends NativeResource {
    *
    * @param batch the requests; those that were taken are gone from it
    * @return how many were taken, 0 if the queue is full
-   * @throws VerbsException if the device refuses a request for another reason than a full queue; those
-   *     before it were taken and are gone from the batch
-   * @throws IllegalArgumentException if a request is longer than a message of this port may be; nothing
-   *     was taken
+   * @throws VerbsException if the device refuses a request for another reason than a full queue;
+   *     those before it were taken and are gone from the batch
+   * @throws IllegalArgumentException if a request is longer than a message of this port may be;
+   *     nothing was taken
    * @throws IllegalStateException if this or a region is closed; nothing was taken
    * @wraps {@code ibv_post_send}; verbs.h
    */
@@ -119,8 +120,8 @@ public final class VerbsQueuePair extends NativeResource {
   }
 
   /**
-   * Gives up what is in flight: the queue pair goes to the error state, and its requests complete as
-   * flushed. There is no way back; close it.
+   * Gives up what is in flight: the queue pair goes to the error state, and its requests complete
+   * as flushed. There is no way back; close it.
    *
    * @throws VerbsException if the device refuses
    * @throws IllegalStateException if this is closed

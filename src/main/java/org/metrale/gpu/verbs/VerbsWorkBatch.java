@@ -10,8 +10,8 @@ import java.util.Objects;
  * <p>A batch is filled, posted (perhaps in parts, when the queue is full) and is then empty again.
  * Nothing is allocated after it was made.
  *
- * <p><b>Ownership:</b> what is in it is not in flight: a region may be closed before it is posted, and
- * the post says so then.
+ * <p><b>Ownership:</b> what is in it is not in flight: a region may be closed before it is posted,
+ * and the post says so then.
  *
  * <p><b>Threading:</b> one thread at a time.
  *
@@ -33,8 +33,7 @@ public final class VerbsWorkBatch {
   private static final int RKEY_AND_OPCODE = 48;
   private static final int FLAGS_AND_IMMEDIATE = 56;
 
-  private static final boolean LITTLE =
-      ByteOrder.nativeOrder().equals(ByteOrder.LITTLE_ENDIAN);
+  private static final boolean LITTLE = ByteOrder.nativeOrder().equals(ByteOrder.LITTLE_ENDIAN);
 
   private final ByteBuffer buffer;
   private final long address;
@@ -55,6 +54,9 @@ public final class VerbsWorkBatch {
     this.capacity = capacity;
     this.workIds = new long[capacity];
     this.regions = new VerbsMemoryRegion[capacity];
+    for (int i = 0; i < capacity; i++) {
+      buffer.putLong(i * REQUEST_BYTES + FLAGS_AND_IMMEDIATE, pair(VerbsWorkCalls.SIGNALED, 0));
+    }
   }
 
   /**
@@ -135,7 +137,6 @@ public final class VerbsWorkBatch {
     buffer.putLong(at + REMOTE_ADDRESS, remoteAddress);
     buffer.putLong(at + LENGTH_AND_LKEY, pair((int) lengthBytes, region.lkey()));
     buffer.putLong(at + RKEY_AND_OPCODE, pair(rkey, opcode));
-    buffer.putLong(at + FLAGS_AND_IMMEDIATE, pair(VerbsWorkCalls.SIGNALED, 0));
     workIds[end] = workId;
     if (regions[end] != region) {
       regions[end] = region;
@@ -146,9 +147,7 @@ public final class VerbsWorkBatch {
 
   /** Two neighbouring 32-bit fields as one store. */
   private static long pair(int low, int high) {
-    return LITTLE
-        ? low & 0xFFFF_FFFFL | (long) high << 32
-        : high & 0xFFFF_FFFFL | (long) low << 32;
+    return LITTLE ? low & 0xFFFF_FFFFL | (long) high << 32 : high & 0xFFFF_FFFFL | (long) low << 32;
   }
 
   /**

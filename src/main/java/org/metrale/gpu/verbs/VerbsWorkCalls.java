@@ -123,8 +123,7 @@ final class VerbsWorkCalls {
               new VerbsEventType(
                   event.event_type(),
                   VerbsCalls.text(
-                      to ->
-                          verbs.metrale_ibv_event_type_str(event.event_type(), to, to.length))),
+                      to -> verbs.metrale_ibv_event_type_str(event.event_type(), to, to.length))),
               event.port_num(),
               event.qp_num());
       verbs.metrale_ibv_ack_async_event(event);

@@ -5,8 +5,8 @@ import org.metrale.gpu.NativeCallException;
 /**
  * A posted request failed, or was flushed because one before it failed.
  *
- * <p>The code is the completion's status. For a flushed request the cause is the first real error of
- * its queue pair, if there was one.
+ * <p>The code is the completion's status. For a flushed request the cause is the first real error
+ * of its queue pair, if there was one.
  */
 public final class VerbsWorkException extends NativeCallException {
   private static final long serialVersionUID = 1L;

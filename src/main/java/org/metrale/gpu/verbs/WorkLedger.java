@@ -1,12 +1,13 @@
 package org.metrale.gpu.verbs;
 
 /**
- * What one send queue has in flight: its credits, the callers' numbers, the regions it holds open and
- * its first error.
+ * What one send queue has in flight: its credits, the callers' numbers, the regions it holds open
+ * and its first error.
  *
- * <p>Requests are numbered in the order in which they are posted, and completions come in that order:
- * one for number n says that all up to n are over. A completion's id has the queue pair's place among
- * those of its completion queue in its upper 16 bits and the number's lower 48 bits below.
+ * <p>Requests are numbered in the order in which they are posted, and completions come in that
+ * order: one for number n says that all up to n are over. A completion's id has the queue pair's
+ * place among those of its completion queue in its upper 16 bits and the number's lower 48 bits
+ * below.
  *
  * <p>Neighbouring requests of one region hold it open together: one counter step for all of them.
  */
@@ -93,18 +94,19 @@ final class WorkLedger {
   }
 
   private void hold(VerbsWorkBatch batch, int first, int count) {
-    VerbsMemoryRegion last = null;
     int begun = 0;
     try {
-      for (int i = 0; i < count; i++) {
+      int i = 0;
+      while (i < count) {
         VerbsMemoryRegion region = batch.region(first + i);
-        if (region != last) {
-          region.pin();
-          heldRegions[(int) (holdsBegun + begun) & mask] = region;
-          begun++;
-          last = region;
-        }
-        heldUntil[(int) (holdsBegun + begun - 1) & mask] = posted + i;
+        do {
+          i++;
+        } while (i < count && batch.region(first + i) == region);
+        region.pin();
+        int at = (int) (holdsBegun + begun) & mask;
+        heldRegions[at] = region;
+        heldUntil[at] = posted + i - 1;
+        begun++;
       }
     } catch (IllegalStateException closed) {
       for (int i = 0; i < begun; i++) {
@@ -115,7 +117,9 @@ final class WorkLedger {
     holdsBegun += begun;
   }
 
-  /** Ends the holds that lie wholly after what was posted, and shortens the one that reaches over. */
+  /**
+   * Ends the holds that lie wholly after what was posted, and shortens the one that reaches over.
+   */
   private void trimHolds() {
     while (holdsBegun > holdsEnded) {
       int at = (int) (holdsBegun - 1) & mask;
@@ -132,15 +136,16 @@ final class WorkLedger {
 
   /** Takes note of this queue's completions from {@code from} to before {@code to}. */
   synchronized void retire(VerbsCompletions completions, int from, int to) {
+    long over = retired;
     for (int i = from; i < to; i++) {
-      long low = completions.workId(i) & NUMBER_MASK;
-      long number = retired + (low - retired & NUMBER_MASK);
+      long number = over + (completions.rawId(i) - over & NUMBER_MASK);
       completions.rename(i, workIds[(int) number & mask]);
-      retired = number + 1;
+      over = number + 1;
       if (completions.status(i) != VerbsWorkCalls.SUCCESS) {
         failed(completions, i);
       }
     }
+    retired = over;
     release();
   }
 
