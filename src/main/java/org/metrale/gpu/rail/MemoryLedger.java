@@ -43,7 +43,7 @@ public final class MemoryLedger {
     long now = reservedBytes.get();
     while (true) {
       long then = now + bytes;
-      if (then < now || ceilingBytes > 0 && then > ceilingBytes) {
+      if (then < now || (ceilingBytes > 0 && then > ceilingBytes)) {
         return false;
       }
       if (reservedBytes.compareAndSet(now, then)) {

@@ -38,6 +38,7 @@ public final class RailMemory extends NativeResource {
    * @throws OutOfMemoryError if there is not that much memory
    */
   @MustBeClosed
+  @SuppressWarnings("MustBeClosed") // the memory closes its regions
   public static RailMemory allocate(RailSet rails, long lengthBytes, VerbsAccess access) {
     return register(
         rails, access, domain -> VerbsMemoryRegion.allocate(domain, lengthBytes, access));
@@ -54,6 +55,7 @@ public final class RailMemory extends NativeResource {
    * @throws IllegalArgumentException if the buffer cannot be used
    */
   @MustBeClosed
+  @SuppressWarnings("MustBeClosed") // the memory closes its regions
   public static RailMemory of(RailSet rails, ByteBuffer buffer, VerbsAccess access) {
     return register(rails, access, domain -> VerbsMemoryRegion.of(domain, buffer, access));
   }
@@ -68,6 +70,7 @@ public final class RailMemory extends NativeResource {
    * @throws org.metrale.gpu.verbs.VerbsException if it cannot be registered; nothing is left of it
    */
   @MustBeClosed
+  @SuppressWarnings("MustBeClosed") // the memory closes its regions
   public static RailMemory borrow(RailSet rails, RailBuffer buffer, VerbsAccess access) {
     return register(
         rails,

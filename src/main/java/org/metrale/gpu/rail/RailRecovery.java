@@ -76,8 +76,11 @@ final class RailRecovery {
 
   private void again() {
     lock.lock();
-    wanted = true;
-    lock.unlock();
+    try {
+      wanted = true;
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Waits; false if nothing is to be rebuilt any more, which ends the thread. */

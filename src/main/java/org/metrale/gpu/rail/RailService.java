@@ -44,9 +44,10 @@ public interface RailService {
   default void serve(HandshakeTransport transport) throws IOException, InterruptedException {
     ByteBuffer sink = ByteBuffer.allocate(4096);
     try {
-      while (transport.read(sink.clear(), Deadline.after(FOR_EVER)) >= 0) {
-        continue;
-      }
+      int count;
+      do {
+        count = transport.read(sink.clear(), Deadline.after(FOR_EVER));
+      } while (count >= 0);
     } catch (TimeoutException e) {
       throw new IOException(e);
     }

@@ -127,7 +127,7 @@ public final class RailTransfer {
   void settled(RailPiece piece) {
     piecesOut--;
     unsettledBytes -= piece.lengthBytes();
-    doneBytes += piece.lengthBytes();
+    doneBytes = order.lengthBytes() - unsettledBytes;
     if (order.progress() != null && !result.isDone()) {
       try {
         order.progress().accept(doneBytes);

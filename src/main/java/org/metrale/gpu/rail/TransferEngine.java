@@ -168,8 +168,9 @@ final class TransferEngine implements RailLink.Owner {
   }
 
   private boolean step(RailLink link, long now) {
-    boolean moved = link.poll(piece -> piece.transfer().settled(piece));
-    return link.settle(now) | moved;
+    boolean polled = link.poll(piece -> piece.transfer().settled(piece));
+    boolean settled = link.settle(now);
+    return polled || settled;
   }
 
   /** Gives each rail with room a piece in turn, until pieces or room are used up. */
@@ -324,7 +325,7 @@ final class TransferEngine implements RailLink.Owner {
     if (idle < 64) {
       Thread.onSpinWait();
     } else if (idle < 256) {
-      Thread.yield();
+      LockSupport.parkNanos(1_000);
     } else {
       LockSupport.parkNanos(Math.min(1_000_000, 20_000L * (1 + (idle - 256) / 64)));
     }

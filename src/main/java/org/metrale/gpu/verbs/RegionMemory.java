@@ -126,7 +126,7 @@ final class RegionMemory {
   }
 
   private static ByteBuffer[] windows(long address, long lengthBytes) {
-    int count = Math.toIntExact((lengthBytes - 1 >>> WINDOW_BITS) + 1);
+    int count = Math.toIntExact(((lengthBytes - 1) >>> WINDOW_BITS) + 1);
     ByteBuffer[] out = new ByteBuffer[count];
     for (int i = 0; i < count; i++) {
       long start = (long) i << WINDOW_BITS;

@@ -83,7 +83,7 @@ final class VerbsCalls {
           found.max_cq(),
           found.max_cqe(),
           found.max_mr(),
-          found.max_mr_bytes(),
+          found.max_mr_bytes() < 0 ? Long.MAX_VALUE : found.max_mr_bytes(),
           found.max_pd(),
           found.max_qp_rd_atomic(),
           found.max_qp_init_rd_atomic(),
@@ -119,7 +119,7 @@ final class VerbsCalls {
     List<VerbsGidEntry> table = new ArrayList<>();
     metrale_ibv_gid_entry entry = new metrale_ibv_gid_entry();
     for (int gidIndex = 0; gidIndex < port.gid_table_length(); gidIndex++) {
-      int code = verbs.metrale_ibv_query_gid(context, portNumber, gidIndex, entry);
+      int code = queryGid(context, portNumber, gidIndex, entry);
       if (code == 0) {
         table.add(entry(entry));
       } else if (-code != verbs.metrale_ibv_errno(verbs.METRALE_IBV_ENODATA)) {
@@ -135,6 +135,14 @@ final class VerbsCalls {
         Integer.toUnsignedLong(port.max_msg_bytes()),
         port.lid(),
         table);
+  }
+
+  /** By the call that tells an address's type; older libraries leave that to the kernel's files. */
+  private static int queryGid(
+      ibv_context context, int portNumber, int gidIndex, metrale_ibv_gid_entry entry) {
+    return VerbsLibrary.supports("_ibv_query_gid_ex")
+        ? verbs.metrale_ibv_query_gid_ex(context, portNumber, gidIndex, entry)
+        : verbs.metrale_ibv_query_gid(context, portNumber, gidIndex, entry);
   }
 
   private static VerbsGidEntry entry(metrale_ibv_gid_entry entry) {

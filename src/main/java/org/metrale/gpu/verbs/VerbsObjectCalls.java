@@ -65,7 +65,7 @@ final class VerbsObjectCalls {
     try (PointerScope scope = new PointerScope()) {
       metrale_ibv_mr found = new metrale_ibv_mr();
       VerbsCalls.check("ibv_reg_mr", verbs.metrale_ibv_describe_mr(region, found), "");
-      return (long) found.lkey() << 32 | found.rkey() & 0xFFFF_FFFFL;
+      return ((long) found.lkey() << 32) | (found.rkey() & 0xFFFF_FFFFL);
     }
   }
 
@@ -210,7 +210,7 @@ final class VerbsObjectCalls {
           .map(
               line ->
                   " limit of locked memory="
-                      + line.split("\\s+")[3]
+                      + line.split("\\s+", -1)[3]
                       + "; raise it by ulimit -l, LimitMEMLOCK or --ulimit memlock=-1")
           .findFirst()
           .orElse("");

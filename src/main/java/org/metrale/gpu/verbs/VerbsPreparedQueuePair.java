@@ -148,11 +148,15 @@ public final class VerbsPreparedQueuePair extends NativeResource {
    * @return the connected queue pair
    * @throws VerbsException if it cannot; this object is still open then, to be closed. The message
    *     has the peer's address, the own one and why it was chosen
+   * @throws IllegalArgumentException if the peer has no address that this port can reach
    * @throws IllegalStateException if this is closed or connected
    * @wraps {@code ibv_modify_qp}; verbs.h
    */
   @MustBeClosed
   public synchronized VerbsQueuePair connect(VerbsRemote remote) {
+    if (route.isRoce() && remote.gid().isZero()) {
+      throw new IllegalArgumentException("with RoCE a peer needs a GID: " + remote);
+    }
     VerbsQueuePair out =
         using(
             () -> {

@@ -147,7 +147,9 @@ public final class VerbsWorkBatch {
 
   /** Two neighbouring 32-bit fields as one store. */
   private static long pair(int low, int high) {
-    return LITTLE ? low & 0xFFFF_FFFFL | (long) high << 32 : high & 0xFFFF_FFFFL | (long) low << 32;
+    return LITTLE
+        ? (low & 0xFFFF_FFFFL) | ((long) high << 32)
+        : (high & 0xFFFF_FFFFL) | ((long) low << 32);
   }
 
   /**

@@ -68,7 +68,7 @@ final class WorkLedger {
     int first = batch.first();
     long next = posted;
     for (int i = 0; i < count; i++, next++) {
-      batch.number(first + i, place | next & NUMBER_MASK);
+      batch.number(first + i, place | (next & NUMBER_MASK));
       workIds[(int) next & mask] = batch.workId(first + i);
     }
     hold(batch, first, count);
@@ -138,7 +138,7 @@ final class WorkLedger {
   synchronized void retire(VerbsCompletions completions, int from, int to) {
     long over = retired;
     for (int i = from; i < to; i++) {
-      long number = over + (completions.rawId(i) - over & NUMBER_MASK);
+      long number = over + ((completions.rawId(i) - over) & NUMBER_MASK);
       completions.rename(i, workIds[(int) number & mask]);
       over = number + 1;
       if (completions.status(i) != VerbsWorkCalls.SUCCESS) {

@@ -6,6 +6,7 @@ import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.zip.CRC32;
 import org.metrale.gpu.verbs.VerbsAccess;
 import org.metrale.gpu.wire.RailDialect;
 
@@ -28,26 +29,42 @@ public final class RailPeer {
     AFTER_ACK
   }
 
-  /** The byte of the arena at an offset. */
-  static byte pattern(long offset) {
-    return (byte) (offset * 31 + (offset >>> 8) * 17 + (offset >>> 20));
+  /** What the arena repeats; its length divides no piece. */
+  private static final ByteBuffer PATTERN = RailHost.bytes(77, 1_048_573);
+
+  /** The arena's bytes from an offset, some of them. */
+  static ByteBuffer pattern(long offset, long length) {
+    int at = (int) (offset % PATTERN.capacity());
+    return PATTERN.slice(at, (int) Math.min(length, PATTERN.capacity() - at));
   }
 
   static void fill(RailMemory memory) {
-    byte[] chunk = new byte[1 << 16];
-    for (long at = 0; at < memory.lengthBytes(); at += chunk.length) {
-      int count = (int) Math.min(chunk.length, memory.lengthBytes() - at);
-      for (int i = 0; i < count; i++) {
-        chunk[i] = pattern(at + i);
-      }
-      memory.write(at, ByteBuffer.wrap(chunk, 0, count));
+    long at = 0;
+    while (at < memory.lengthBytes()) {
+      ByteBuffer part = pattern(at, memory.lengthBytes() - at);
+      at += part.remaining();
+      memory.write(at - part.remaining(), part);
     }
+  }
+
+  /** Where the first byte is that is not the arena's, or -1. */
+  static long mismatch(RailMemory memory, long offset, long arenaOffset, long length) {
+    long done = 0;
+    while (done < length) {
+      ByteBuffer wanted = pattern(arenaOffset + done, length - done);
+      int at = RailHost.read(memory, offset + done, wanted.remaining()).mismatch(wanted);
+      if (at >= 0) {
+        return done + at;
+      }
+      done += wanted.remaining();
+    }
+    return -1;
   }
 
   /** A checksum of part of a memory. */
   static long sum(RailMemory memory, long offset, long length) {
-    java.util.zip.CRC32C crc = new java.util.zip.CRC32C();
-    ByteBuffer chunk = ByteBuffer.allocate(1 << 20);
+    CRC32 crc = new CRC32();
+    ByteBuffer chunk = ByteBuffer.allocateDirect(1 << 20);
     for (long done = 0; done < length; done += chunk.limit()) {
       chunk.clear().limit((int) Math.min(chunk.capacity(), length - done));
       memory.read(offset + done, chunk);
