@@ -41,6 +41,7 @@ final class RailLink {
   private final VerbsCompletions done;
   private final RailPiece[] pieces;
   private final int[] free;
+  private final RailRate rate = new RailRate();
   private int freeCount;
   private RailStatus.State state = RailStatus.State.ACTIVE;
   private long failedAtNanos;
@@ -92,6 +93,18 @@ final class RailLink {
     return state.equals(RailStatus.State.ACTIVE) && freeCount > 0;
   }
 
+  boolean isActive() {
+    return state.equals(RailStatus.State.ACTIVE);
+  }
+
+  RailRate rate() {
+    return rate;
+  }
+
+  int depth() {
+    return pieces.length;
+  }
+
   boolean isIdle() {
     return freeCount == pieces.length;
   }
@@ -100,6 +113,7 @@ final class RailLink {
   void take(RailPiece piece) {
     int slot = free[--freeCount];
     pieces[slot] = piece;
+    rate.began(piece.lengthBytes(), System.nanoTime());
     RailTransfer.Order order = piece.transfer().order();
     Region region = remote.get(order.target().region());
     VerbsMemoryRegion local = order.memory().region(rail);
@@ -176,6 +190,7 @@ final class RailLink {
     RailPiece piece = pieces[slot];
     pieces[slot] = null;
     free[freeCount++] = slot;
+    rate.ended(piece.lengthBytes(), System.nanoTime());
     return piece;
   }
 

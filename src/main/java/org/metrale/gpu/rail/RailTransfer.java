@@ -114,6 +114,17 @@ public final class RailTransfer {
     return !result.isDone() && (!returned.isEmpty() || nextOffset < plan.lengthBytes());
   }
 
+  /** The length of the next piece, of those that no rail has had yet. */
+  long nextPieceBytes() {
+    return returned.isEmpty() ? plan.pieceAt(nextOffset) : returned.peekFirst().lengthBytes();
+  }
+
+  /** How many pieces no rail has. */
+  long piecesLeft() {
+    return returned.size()
+        + (plan.lengthBytes() - nextOffset + plan.pieceBytes() - 1) / plan.pieceBytes();
+  }
+
   RailPiece nextPiece() {
     RailPiece again = returned.pollFirst();
     if (again == null) {

@@ -38,7 +38,7 @@ final class TransferEngine implements RailLink.Owner {
 
   private boolean closed;
   private int nextTransfer;
-  private int nextLink;
+  private final RailChoice choice = new RailChoice();
 
   TransferEngine(String peer, boolean recovering, Consumer<RailLink> onFailed) {
     this.peer = peer;
@@ -173,39 +173,37 @@ final class TransferEngine implements RailLink.Owner {
     return polled || settled;
   }
 
-  /** Gives each rail with room a piece in turn, until pieces or room are used up. */
+  /** Gives pieces to rails until pieces or room are used up. */
   private boolean deal() {
     boolean dealt = false;
-    boolean again = true;
-    while (again) {
-      again = false;
-      for (int i = 0; i < links.size(); i++) {
-        RailLink link = links.get(Math.floorMod(nextLink + i, links.size()));
-        RailPiece piece = link.hasRoom() ? nextPiece(link) : null;
-        if (piece != null) {
-          link.take(piece);
-          again = true;
-          dealt = true;
-        }
+    while (true) {
+      RailTransfer transfer = nextTransfer();
+      RailLink link = transfer == null ? null : choice.linkFor(links, transfer);
+      if (link == null) {
+        break;
       }
+      if (transfer.order().target().region() >= link.regions()) {
+        transfer.fail(failure(Reason.LOCAL_FAULT, link.rail(), transfer, noSuchRegion(link)));
+        continue;
+      }
+      nextTransfer++;
+      link.take(transfer.nextPiece());
+      dealt = true;
     }
     if (dealt) {
-      nextLink++;
-      links.forEach(RailLink::flush);
+      for (int i = 0; i < links.size(); i++) {
+        links.get(i).flush();
+      }
     }
     return dealt;
   }
 
-  private RailPiece nextPiece(RailLink link) {
+  /** The transfer whose turn it is among those that have a piece to give; null if none has. */
+  private RailTransfer nextTransfer() {
     for (int i = 0; i < transfers.size(); i++) {
       RailTransfer transfer = transfers.get(Math.floorMod(nextTransfer + i, transfers.size()));
       if (transfer.hasPiece()) {
-        if (transfer.order().target().region() >= link.regions()) {
-          transfer.fail(failure(Reason.LOCAL_FAULT, link.rail(), transfer, noSuchRegion(link)));
-          continue;
-        }
-        nextTransfer++;
-        return transfer.nextPiece();
+        return transfer;
       }
     }
     return null;

@@ -8,6 +8,7 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.metrale.gpu.wire.RailDialect;
 
@@ -20,6 +21,16 @@ final class PeerProcess implements AutoCloseable {
   private final int port;
 
   PeerProcess(RailDialect dialect, long bytes, RailPeer.Death death, List<String> devices)
+      throws IOException {
+    this(dialect, bytes, death, devices, Map.of());
+  }
+
+  PeerProcess(
+      RailDialect dialect,
+      long bytes,
+      RailPeer.Death death,
+      List<String> devices,
+      Map<String, String> environment)
       throws IOException {
     this.dialect = dialect;
     List<String> command = new ArrayList<>();
@@ -36,7 +47,10 @@ final class PeerProcess implements AutoCloseable {
     command.addAll(
         List.of(RailPeer.class.getName(), dialect.name(), Long.toString(bytes), death.name()));
     command.addAll(devices);
-    process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    ProcessBuilder builder =
+        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT);
+    builder.environment().putAll(environment);
+    process = builder.start();
     out = process.inputReader(StandardCharsets.UTF_8);
     in = process.outputWriter(StandardCharsets.UTF_8);
     port = Integer.parseInt(answer("port ").trim());

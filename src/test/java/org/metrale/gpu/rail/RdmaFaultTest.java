@@ -246,7 +246,7 @@ final class RdmaFaultTest {
     try (PeerProcess peer = peer(RailDialect.READ_ONLY, RailPeer.Death.NEVER);
         RailSet rails = rails(2, 3);
         RailMemory memory = RailMemory.allocate(rails, 4096, VerbsAccess.LOCAL_WRITE)) {
-      int cycles = Integer.getInteger("metrale.cycles", 100);
+      int cycles = Integer.getInteger("metrale.soak.cycles", 500);
       cycle(peer, rails, memory, 3);
       long before = Descriptors.open();
       cycle(peer, rails, memory, cycles);
