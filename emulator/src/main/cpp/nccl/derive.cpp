@@ -51,7 +51,7 @@ ncclResult_t new_child(const std::shared_ptr<Comm> &parent, ncclComm_t *out,
         return result;
     *child = Comm::create(config);
     (*child)->device = parent->device;
-    *out = static_cast<ncclComm_t>((*child)->handle);
+    __atomic_store_n(out, static_cast<ncclComm_t>((*child)->handle), __ATOMIC_RELEASE);
     return ncclSuccess;
 }
 

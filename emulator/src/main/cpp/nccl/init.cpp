@@ -30,7 +30,7 @@ BoardId board_id(const ncclUniqueId &id)
 ncclResult_t settle_new(const std::shared_ptr<Comm> &comm, ncclComm_t *out, ncclResult_t result)
 {
     if (result != ncclSuccess && comm->blocking() && comm->retire())
-        *out = nullptr;
+        __atomic_store_n(out, nullptr, __ATOMIC_RELEASE);
     return result;
 }
 
@@ -64,7 +64,7 @@ ncclResult_t init_rank(const char *function, ncclComm_t *out, int nranks, const 
     comm->rank = rank;
     comm->nranks = nranks;
     // Known before it is ready: another thread may want to abort it.
-    *out = static_cast<ncclComm_t>(comm->handle);
+    __atomic_store_n(out, static_cast<ncclComm_t>(comm->handle), __ATOMIC_RELEASE);
     leave_to_job(fault);
     return start({comm, nullptr, [comm, out, id, fault] {
                       if (fault.async)

@@ -691,9 +691,136 @@ static {
 /*
  * Flat calls of the CUDA driver for the checked layer: handles and addresses as 64-bit integers, so
  * that a call from Java neither unboxes nor allocates. The caller has checked every argument.
+ *
+ * Answers: a CUresult, or METRALE_CLOSED for a slot that was closed; functions that make something
+ * answer it as a positive number, or the CUresult as a negative one.
+ *
+ * Context: every function that needs one makes it current on the calling thread and restores what was
+ * current, within the one call. So a virtual thread may change its carrier between calls.
+ *
+ * Slots: streams and events are named by a slot and its generation. A call announces the slot in a
+ * record of its thread before it looks at the generation; closing changes the generation, makes the
+ * change visible to all processors and waits for announcements to go. So a call costs two plain
+ * stores, and a handle is never destroyed under a running call. Slots are reused, never freed.
  */
 // #ifndef METRALE_CUDA_H
 // #define METRALE_CUDA_H
+// #ifndef METRALE_PARSER
+// #endif
+
+/* A slot for a stream or an event. Never fails. */
+public static native @Cast("int64_t") long metrale_slot_open(@Cast("int64_t") long context, @Cast("int64_t") long handle);
+
+/* The generation that names the slot from now on. */
+public static native @Cast("int64_t") long metrale_slot_generation(@Cast("int64_t") long slot);
+
+/*
+ * Ends the generation of a slot and answers true when no call uses it any more; the handle may be
+ * destroyed then, and the slot be recycled. False: calls still run after `limit_ms`; neither may happen.
+ */
+public static native @Cast("bool") boolean metrale_slot_close(@Cast("int64_t") long slot, int limit_ms);
+
+public static native void metrale_slot_recycle(@Cast("int64_t") long slot);
+
+public static native int metrale_cuErrorName(int code, @Cast("char*") BytePointer text, int _capacity);
+public static native int metrale_cuErrorName(int code, @Cast("char*") ByteBuffer text, int _capacity);
+public static native int metrale_cuErrorName(int code, @Cast("char*") byte[] text, int _capacity);
+
+public static native int metrale_cuErrorText(int code, @Cast("char*") BytePointer text, int _capacity);
+public static native int metrale_cuErrorText(int code, @Cast("char*") ByteBuffer text, int _capacity);
+public static native int metrale_cuErrorText(int code, @Cast("char*") byte[] text, int _capacity);
+
+public static native @Cast("int64_t") long metrale_cuDeviceTotalMem(int device);
+
+public static native @Cast("int64_t") long metrale_cuDevicePrimaryCtxRetain(int device);
+
+public static native int metrale_cuDevicePrimaryCtxRelease(int device);
+
+public static native @Cast("int64_t") long metrale_cuCtxGetCurrent();
+
+/* The device of a context. */
+public static native int metrale_cuCtxGetDevice(@Cast("int64_t") long context);
+
+/* [out] two: lowest priority number (greatest urgency is the smaller one), then the greatest. */
+public static native int metrale_cuCtxGetStreamPriorityRange(@Cast("int64_t") long context, IntPointer two);
+public static native int metrale_cuCtxGetStreamPriorityRange(@Cast("int64_t") long context, IntBuffer two);
+public static native int metrale_cuCtxGetStreamPriorityRange(@Cast("int64_t") long context, int[] two);
+
+/* [out] two: free and total bytes. */
+public static native int metrale_cuMemGetInfo(@Cast("int64_t") long context, @Cast("int64_t*") LongPointer two);
+public static native int metrale_cuMemGetInfo(@Cast("int64_t") long context, @Cast("int64_t*") LongBuffer two);
+public static native int metrale_cuMemGetInfo(@Cast("int64_t") long context, @Cast("int64_t*") long[] two);
+
+public static native @Cast("int64_t") long metrale_cuStreamCreateWithPriority(@Cast("int64_t") long context, int flags, int priority);
+
+public static native int metrale_cuStreamDestroy(@Cast("int64_t") long context, @Cast("int64_t") long stream);
+
+public static native @Cast("int64_t") long metrale_cuStreamGetFlags(@Cast("int64_t") long slot, @Cast("int64_t") long generation);
+
+/* The priority plus 2^31, or -1000 less the CUresult: a priority may be negative. */
+public static native @Cast("int64_t") long metrale_cuStreamGetPriority(@Cast("int64_t") long slot, @Cast("int64_t") long generation);
+
+public static native int metrale_cuStreamQuery(@Cast("int64_t") long slot, @Cast("int64_t") long generation);
+
+public static native int metrale_cuStreamWaitEvent(@Cast("int64_t") long slot, @Cast("int64_t") long generation, @Cast("int64_t") long event_slot,
+                                            @Cast("int64_t") long event_generation);
+
+public static native @Cast("int64_t") long metrale_cuEventCreate(@Cast("int64_t") long context, int flags);
+
+public static native int metrale_cuEventDestroy(@Cast("int64_t") long context, @Cast("int64_t") long event);
+
+public static native int metrale_cuEventRecord(@Cast("int64_t") long event_slot, @Cast("int64_t") long event_generation, @Cast("int64_t") long slot,
+                                        @Cast("int64_t") long generation);
+
+public static native int metrale_cuEventQuery(@Cast("int64_t") long slot, @Cast("int64_t") long generation);
+
+/* The CUresult (or METRALE_CLOSED) in the upper half, the milliseconds as a float in the lower. */
+public static native @Cast("int64_t") long metrale_cuEventElapsedTime(@Cast("int64_t") long slot, @Cast("int64_t") long generation,
+                                                 @Cast("int64_t") long start_slot, @Cast("int64_t") long start_generation);
+
+public static native @Cast("int64_t") long metrale_cuMemAlloc(@Cast("int64_t") long context, @Cast("int64_t") long bytes);
+
+public static native @Cast("int64_t") long metrale_cuMemAllocManaged(@Cast("int64_t") long context, @Cast("int64_t") long bytes);
+
+public static native int metrale_cuMemFree(@Cast("int64_t") long context, @Cast("int64_t") long _address);
+
+public static native @Cast("int64_t") long metrale_cuMemHostAlloc(@Cast("int64_t") long context, @Cast("int64_t") long bytes, int flags);
+
+public static native int metrale_cuMemFreeHost(@Cast("int64_t") long context, @Cast("int64_t") long _address);
+
+public static native int metrale_cuMemHostRegister(@Cast("int64_t") long context, @Cast("int64_t") long _address, @Cast("int64_t") long bytes, int flags);
+
+public static native int metrale_cuMemHostUnregister(@Cast("int64_t") long context, @Cast("int64_t") long _address);
+
+/* The address by which a device reaches pinned host memory. */
+public static native @Cast("int64_t") long metrale_cuMemHostGetDevicePointer(@Cast("int64_t") long context, @Cast("int64_t") long _address);
+
+/* [out] two: CUmemorytype (0: unknown to the driver) and the device's ordinal (-1: none). */
+public static native int metrale_cuPointerLocate(@Cast("int64_t") long context, @Cast("int64_t") long _address, IntPointer two);
+public static native int metrale_cuPointerLocate(@Cast("int64_t") long context, @Cast("int64_t") long _address, IntBuffer two);
+public static native int metrale_cuPointerLocate(@Cast("int64_t") long context, @Cast("int64_t") long _address, int[] two);
+
+public static native int metrale_cuMemcpyAsync(@Cast("int64_t") long slot, @Cast("int64_t") long generation, @Cast("int64_t") long target,
+                                        @Cast("int64_t") long source, @Cast("int64_t") long bytes);
+
+/* Copies between the memories of two contexts, on a stream of either. */
+public static native int metrale_cuMemcpyPeerAsync(@Cast("int64_t") long slot, @Cast("int64_t") long generation, @Cast("int64_t") long target,
+                                            @Cast("int64_t") long target_context, @Cast("int64_t") long source,
+                                            @Cast("int64_t") long source_context, @Cast("int64_t") long bytes);
+
+/* Fills `count` elements of 1, 2 or 4 bytes. */
+public static native int metrale_cuMemsetAsync(@Cast("int64_t") long slot, @Cast("int64_t") long generation, @Cast("int64_t") long target, int value,
+                                        int element_bytes, @Cast("int64_t") long count);
+
+/* The file descriptor of device memory as a dma-buf, or the CUresult as a negative number. */
+public static native int metrale_cuMemGetHandleForAddressRange(@Cast("int64_t") long context, @Cast("int64_t") long _address,
+                                                        @Cast("int64_t") long bytes);
+
+// #ifndef METRALE_PARSER
+// #endif
+
+/* Where that is. */
+public static native @Cast("int64_t") long metrale_driver_functions();
 // #endif
 
 

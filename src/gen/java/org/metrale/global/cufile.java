@@ -552,12 +552,244 @@ static {
 // Parsed from metrale_cufile.h
 
 /*
- * Flat calls of cuFile for the checked layer: handles and addresses as 64-bit integers, and the two
- * halves of CUfileError_t packed into one, because a structure returned by value makes JavaCPP
- * allocate. The caller has checked every argument.
+ * Flat calls of cuFile and of the file system for the checked layer: handles and addresses as 64-bit
+ * integers, both halves of a CUfileError_t in one, so that a call from Java neither unboxes nor
+ * allocates. The caller has checked every argument.
+ *
+ * A control call answers metrale_cufile_pack: 0, or the CUDA code above the cuFile code. A transfer
+ * answers bytes, or minus a code: an errno below 5000, a cuFile code above, whichever way the library
+ * chose to say it. errno is read in the statement after the call; an error without one is EIO.
  */
 // #ifndef METRALE_CUFILE_H
 // #define METRALE_CUFILE_H
+// #include <stdint.h>
+
+// #ifndef METRALE_PARSER
+// #endif
+
+/* Takes the table of driver functions, a struct metrale_driver. */
+public static native void metrale_cufile_use_driver(@Cast("int64_t") long functions);
+
+/* Sets a variable of the process unless it is set. Not safe beside threads that read variables. */
+public static native int metrale_cufile_set_variable(@Const BytePointer name, @Const BytePointer value);
+public static native int metrale_cufile_set_variable(@Const ByteBuffer name, @Const ByteBuffer value);
+public static native int metrale_cufile_set_variable(@Const byte[] name, @Const byte[] value);
+
+public static native @Cast("int64_t") long metrale_cufile_driver_open();
+
+/* Closes the driver, unless the process is ending: CUDA may be gone by then. */
+public static native @Cast("int64_t") long metrale_cufile_driver_close();
+
+/* A handle, or minus the packed error. */
+public static native @Cast("int64_t") long metrale_cufile_handle_register(int fd);
+
+public static native void metrale_cufile_handle_deregister(@Cast("int64_t") long handle);
+
+public static native @Cast("int64_t") long metrale_cufile_buffer_register(@Cast("int64_t") long context, @Cast("int64_t") long _address,
+                                                     @Cast("int64_t") long bytes, int flags);
+
+public static native @Cast("int64_t") long metrale_cufile_buffer_deregister(@Cast("int64_t") long context, @Cast("int64_t") long _address);
+
+public static native @Cast("int64_t") long metrale_cufile_read(@Cast("int64_t") long context, @Cast("int64_t") long handle, @Cast("int64_t") long base,
+                                          @Cast("int64_t") long bytes, @Cast("int64_t") long file_offset, @Cast("int64_t") long base_offset);
+
+public static native @Cast("int64_t") long metrale_cufile_write(@Cast("int64_t") long context, @Cast("int64_t") long handle, @Cast("int64_t") long base,
+                                           @Cast("int64_t") long bytes, @Cast("int64_t") long file_offset, @Cast("int64_t") long base_offset);
+
+/*
+ * The arguments of one stream-ordered transfer, which the library reads when the stream gets there:
+ * bytes, file offset, buffer offset, answer. `arguments` points to four 64-bit integers.
+ */
+public static native @Cast("int64_t") long metrale_cufile_read_async(@Cast("int64_t") long context, @Cast("int64_t") long handle, @Cast("int64_t") long base,
+                                                @Cast("int64_t") long arguments, @Cast("int64_t") long stream);
+
+public static native @Cast("int64_t") long metrale_cufile_write_async(@Cast("int64_t") long context, @Cast("int64_t") long handle, @Cast("int64_t") long base,
+                                                 @Cast("int64_t") long arguments, @Cast("int64_t") long stream);
+
+public static native @Cast("int64_t") long metrale_cufile_stream_register(@Cast("int64_t") long stream, int flags);
+
+public static native @Cast("int64_t") long metrale_cufile_stream_deregister(@Cast("int64_t") long stream);
+
+/* Allocates what the library or the kernel touches later; free with metrale_cufile_free. */
+public static native @Cast("int64_t") long metrale_cufile_allocate(@Cast("int64_t") long bytes, @Cast("int64_t") long alignment);
+
+public static native void metrale_cufile_free(@Cast("int64_t") long memory);
+
+/* The 64-bit integer at an address that another thread may be writing. */
+public static native @Cast("int64_t") long metrale_cufile_load(@Cast("int64_t") long _address);
+
+public static native void metrale_cufile_store(@Cast("int64_t") long _address, @Cast("int64_t") long value);
+
+/* A batch handle, or minus the packed error. */
+public static native @Cast("int64_t") long metrale_cufile_batch_setup(int entries);
+
+/* The bytes of one request as the library wants it, and of one event. */
+public static native int metrale_cufile_batch_request_bytes();
+
+public static native int metrale_cufile_batch_event_bytes();
+
+/* Writes one request into the array at `requests`. */
+public static native void metrale_cufile_batch_request(@Cast("int64_t") long requests, int index, @Cast("int64_t") long handle,
+                                                int write, @Cast("int64_t") long base, @Cast("int64_t") long bytes,
+                                                @Cast("int64_t") long file_offset, @Cast("int64_t") long base_offset,
+                                                @Cast("int64_t") long cookie);
+
+public static native @Cast("int64_t") long metrale_cufile_batch_submit(@Cast("int64_t") long context, @Cast("int64_t") long batch, int count,
+                                                  @Cast("int64_t") long requests);
+
+/*
+ * Waits until `min` transfers ended or the time is over. Answers the packed error, or minus one less
+ * than the number of events written.
+ */
+public static native @Cast("int64_t") long metrale_cufile_batch_status(@Cast("int64_t") long batch, int min, int max, @Cast("int64_t") long events,
+                                                  @Cast("int64_t") long timeout_nanos);
+
+/* One field of an event: 0 the cookie, 1 the status, 2 the answer. */
+public static native @Cast("int64_t") long metrale_cufile_batch_event(@Cast("int64_t") long events, int index, int field);
+
+public static native @Cast("int64_t") long metrale_cufile_batch_cancel(@Cast("int64_t") long batch);
+
+public static native void metrale_cufile_batch_destroy(@Cast("int64_t") long batch);
+
+/* The driver's properties in the header's order, twelve of them. */
+public static native @Cast("int64_t") long metrale_cufile_properties(@Cast("int64_t*") LongPointer out);
+public static native @Cast("int64_t") long metrale_cufile_properties(@Cast("int64_t*") LongBuffer out);
+public static native @Cast("int64_t") long metrale_cufile_properties(@Cast("int64_t*") long[] out);
+
+/* Which ways the library has to the device for a kind of storage, as bits of CUfileP2PFlags. */
+public static native @Cast("int64_t") long metrale_cufile_p2p_flags(int storage, IntPointer out);
+public static native @Cast("int64_t") long metrale_cufile_p2p_flags(int storage, IntBuffer out);
+public static native @Cast("int64_t") long metrale_cufile_p2p_flags(int storage, int[] out);
+
+public static native @Cast("int64_t") long metrale_cufile_size_parameter(int parameter, @Cast("int64_t*") LongPointer out);
+public static native @Cast("int64_t") long metrale_cufile_size_parameter(int parameter, @Cast("int64_t*") LongBuffer out);
+public static native @Cast("int64_t") long metrale_cufile_size_parameter(int parameter, @Cast("int64_t*") long[] out);
+
+public static native @Cast("int64_t") long metrale_cufile_set_size_parameter(int parameter, @Cast("int64_t") long value);
+
+public static native @Cast("int64_t") long metrale_cufile_flag_parameter(int parameter, IntPointer out);
+public static native @Cast("int64_t") long metrale_cufile_flag_parameter(int parameter, IntBuffer out);
+public static native @Cast("int64_t") long metrale_cufile_flag_parameter(int parameter, int[] out);
+
+public static native @Cast("int64_t") long metrale_cufile_set_flag_parameter(int parameter, int value);
+
+/* Writes a text that ends in a NUL. */
+public static native @Cast("int64_t") long metrale_cufile_text_parameter(int parameter, BytePointer out, int bytes);
+public static native @Cast("int64_t") long metrale_cufile_text_parameter(int parameter, ByteBuffer out, int bytes);
+public static native @Cast("int64_t") long metrale_cufile_text_parameter(int parameter, byte[] out, int bytes);
+
+public static native @Cast("int64_t") long metrale_cufile_set_text_parameter(int parameter, @Const BytePointer value);
+public static native @Cast("int64_t") long metrale_cufile_set_text_parameter(int parameter, @Const ByteBuffer value);
+public static native @Cast("int64_t") long metrale_cufile_set_text_parameter(int parameter, @Const byte[] value);
+
+public static native @Cast("int64_t") long metrale_cufile_set_stats_level(int level);
+
+public static native @Cast("int64_t") long metrale_cufile_stats_level(IntPointer out);
+public static native @Cast("int64_t") long metrale_cufile_stats_level(IntBuffer out);
+public static native @Cast("int64_t") long metrale_cufile_stats_level(int[] out);
+
+public static native @Cast("int64_t") long metrale_cufile_stats_start();
+
+public static native @Cast("int64_t") long metrale_cufile_stats_stop();
+
+public static native @Cast("int64_t") long metrale_cufile_stats_reset();
+
+/*
+ * Statistics of a level as 64-bit words: the basic ones, from level 2 on two histograms of 32, at
+ * level 3 the number of devices and per device its UUID (2 words) and counters. A library from before
+ * cuFileReadv has shorter basic ones: the words it lacks are 0. `out` has room for
+ * metrale_cufile_stats_words(3).
+ */
+public static native int metrale_cufile_stats_words(int level);
+
+public static native @Cast("int64_t") long metrale_cufile_stats(int level, @Cast("int64_t*") LongPointer out);
+public static native @Cast("int64_t") long metrale_cufile_stats(int level, @Cast("int64_t*") LongBuffer out);
+public static native @Cast("int64_t") long metrale_cufile_stats(int level, @Cast("int64_t*") long[] out);
+// #endif
+
+
+// Parsed from metrale_file.h
+
+/*
+ * Flat calls of the file system for the checked cuFile layer. Everything answers 0 or a count, or minus
+ * errno, read in the statement after the call.
+ */
+// #ifndef METRALE_FILE_H
+// #define METRALE_FILE_H
+// #include <stdint.h>
+
+/* How a file is opened. */
+/** enum metrale_file_flag */
+public static final int
+    METRALE_FILE_READ = 1,
+    METRALE_FILE_WRITE = 2,
+    METRALE_FILE_CREATE = 4,
+    METRALE_FILE_TRUNCATE = 8,
+    METRALE_FILE_DIRECT = 16;
+
+// #ifndef METRALE_PARSER
+// #endif
+
+/* A descriptor of the file that a path names, closed on exec. */
+public static native int metrale_file_open(@Const BytePointer path, int mode);
+public static native int metrale_file_open(@Const ByteBuffer path, int mode);
+public static native int metrale_file_open(@Const byte[] path, int mode);
+
+/* The same file once more, with other modes than the descriptor at hand has. */
+public static native int metrale_file_reopen(int fd, int mode);
+
+/* How a descriptor was opened, as bits of metrale_file_flag. */
+public static native int metrale_file_mode(int fd);
+
+public static native int metrale_file_close(int fd);
+
+/* A descriptor of our own for a java.nio.channels.FileChannel, or -EBADF. */
+// #ifndef METRALE_PARSER
+// #else
+public static native int metrale_file_of_channel(@Raw(withEnv = true) Object channel);
+// #endif
+
+/* Reads until `bytes` are there or the file ends. Answers what it has, if an error comes later. */
+public static native @Cast("int64_t") long metrale_file_read(int fd, @Cast("int64_t") long _address, @Cast("int64_t") long bytes, @Cast("int64_t") long offset);
+
+/* Writes until all is written. Answers what was written, if an error comes later. */
+public static native @Cast("int64_t") long metrale_file_write(int fd, @Cast("int64_t") long _address, @Cast("int64_t") long bytes, @Cast("int64_t") long offset);
+
+public static native @Cast("int64_t") long metrale_file_size(int fd);
+
+/* Whether the descriptor is of a regular file or a block device, which can be read anywhere. */
+public static native int metrale_file_is_storage(int fd);
+
+public static native int metrale_file_sync(int fd);
+
+/* The kernel's number for the kind of file system. */
+public static native @Cast("int64_t") long metrale_file_system(int fd);
+
+/*
+ * What direct transfers must be aligned to, as the file system says it: memory above, offset and
+ * length below. 0 if it says that there are none, -EOPNOTSUPP if it says nothing.
+ */
+public static native @Cast("int64_t") long metrale_file_alignment(int fd);
+
+public static native @Cast("int64_t") long metrale_file_block_bytes(int fd);
+
+public static native @Cast("int64_t") long metrale_file_page_bytes();
+
+/* Path of an open descriptor into `out`, without a NUL; its bytes. */
+public static native @Cast("int64_t") long metrale_file_path(int fd, BytePointer out, int bytes);
+public static native @Cast("int64_t") long metrale_file_path(int fd, ByteBuffer out, int bytes);
+public static native @Cast("int64_t") long metrale_file_path(int fd, byte[] out, int bytes);
+
+/* The name of an errno that files meet, or null. */
+public static native String metrale_errno_name(int number);
+
+/* The C library's words for an errno. */
+public static native String metrale_errno_text(int number);
+
+/* The errno values that are compared with. */
+public static native int metrale_errno_invalid();
+
+public static native int metrale_errno_unsupported();
 // #endif
 
 

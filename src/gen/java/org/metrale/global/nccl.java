@@ -706,9 +706,139 @@ static {
 /*
  * Flat calls of NCCL for the checked layer: handles and addresses as 64-bit integers, so that a call
  * from Java neither unboxes nor allocates. The caller has checked every argument.
+ *
+ * Answers: an ncclResult_t; METRALE_NCCL_CLOSED for a stream that was closed; METRALE_NCCL_CUDA less a
+ * CUresult where the driver refused. Functions that make something write it to a cell that outlives
+ * the call, so that another thread can abort what is being made.
  */
 // #ifndef METRALE_NCCL_H
 // #define METRALE_NCCL_H
+// #ifndef METRALE_PARSER
+// #endif
+
+public static native void metrale_nccl_use_driver(@Cast("int64_t") long functions);
+
+/*
+ * Queues one two-sided operation and, if that is done, records the event behind it. `what` holds the
+ * kind in bits 0 to 7, the type in 8 to 15, the reduction in 16 to 47: arguments cost time.
+ */
+public static native int metrale_nccl_submit(@Cast("int64_t") long what, @Cast("int64_t") long comm, @Cast("int64_t") long send, @Cast("int64_t") long recv,
+                                      @Cast("int64_t") long count, int peer, @Cast("int64_t") long slot, @Cast("int64_t") long generation,
+                                      @Cast("int64_t") long event);
+
+/*
+ * Runs a whole group in one call, so on one OS thread: start, every operation, end. Each operation's
+ * result is written into it; the answer is the first that is neither success nor in progress, else
+ * that of the end.
+ */
+public static native int metrale_nccl_group_run(@Cast("int64_t") long operations, int count);
+
+/* Records an event behind what was queued on a stream. */
+public static native int metrale_nccl_record(@Cast("int64_t") long slot, @Cast("int64_t") long generation, @Cast("int64_t") long event);
+
+/*
+ * How many of the events first, first+1, ... (modulo capacity) have passed, counted up to the first
+ * that has not; or METRALE_NCCL_CUDA less the CUresult of one that failed.
+ */
+public static native int metrale_nccl_passed(@Cast("int64_t") long context, @Cast("int64_t") long events, int _capacity, int first,
+                                      int count);
+
+/* The communicator's state in the lower half, the call's own result in the upper. */
+public static native @Cast("int64_t") long metrale_ncclCommGetAsyncError(@Cast("int64_t") long comm);
+
+public static native int metrale_ncclGetErrorString(int code, @Cast("char*") BytePointer text, int _capacity);
+public static native int metrale_ncclGetErrorString(int code, @Cast("char*") ByteBuffer text, int _capacity);
+public static native int metrale_ncclGetErrorString(int code, @Cast("char*") byte[] text, int _capacity);
+
+/* The last error of a communicator, or of the process for 0. */
+public static native int metrale_ncclGetLastError(@Cast("int64_t") long comm, @Cast("char*") BytePointer text, int _capacity);
+public static native int metrale_ncclGetLastError(@Cast("int64_t") long comm, @Cast("char*") ByteBuffer text, int _capacity);
+public static native int metrale_ncclGetLastError(@Cast("int64_t") long comm, @Cast("char*") byte[] text, int _capacity);
+
+/* [out] id: 128 bytes. */
+public static native int metrale_ncclGetUniqueId(@Cast("char*") BytePointer id);
+public static native int metrale_ncclGetUniqueId(@Cast("char*") ByteBuffer id);
+public static native int metrale_ncclGetUniqueId(@Cast("char*") byte[] id);
+
+/* [in] ids: 128 bytes each. [out] cell: where the handle appears, possibly before the call ends. */
+public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, @Cast("char*") BytePointer ids,
+                                           int id_count, @Cast("const int64_t*") LongPointer config, @Cast("int64_t") long cell);
+public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, @Cast("char*") ByteBuffer ids,
+                                           int id_count, @Cast("const int64_t*") LongBuffer config, @Cast("int64_t") long cell);
+public static native int metrale_ncclCommInitRank(@Cast("int64_t") long context, int ranks, int rank, @Cast("char*") byte[] ids,
+                                           int id_count, @Cast("const int64_t*") long[] config, @Cast("int64_t") long cell);
+
+public static native int metrale_ncclCommSplit(@Cast("int64_t") long context, @Cast("int64_t") long comm, int color, int key,
+                                        @Cast("const int64_t*") LongPointer config, @Cast("int64_t") long cell);
+public static native int metrale_ncclCommSplit(@Cast("int64_t") long context, @Cast("int64_t") long comm, int color, int key,
+                                        @Cast("const int64_t*") LongBuffer config, @Cast("int64_t") long cell);
+public static native int metrale_ncclCommSplit(@Cast("int64_t") long context, @Cast("int64_t") long comm, int color, int key,
+                                        @Cast("const int64_t*") long[] config, @Cast("int64_t") long cell);
+
+public static native int metrale_ncclCommShrink(@Cast("int64_t") long context, @Cast("int64_t") long comm, IntPointer excluded, int count,
+                                         @Cast("const int64_t*") LongPointer config, int flags, @Cast("int64_t") long cell);
+public static native int metrale_ncclCommShrink(@Cast("int64_t") long context, @Cast("int64_t") long comm, IntBuffer excluded, int count,
+                                         @Cast("const int64_t*") LongBuffer config, int flags, @Cast("int64_t") long cell);
+public static native int metrale_ncclCommShrink(@Cast("int64_t") long context, @Cast("int64_t") long comm, int[] excluded, int count,
+                                         @Cast("const int64_t*") long[] config, int flags, @Cast("int64_t") long cell);
+
+/* [in] id: 128 bytes, used if has_id. */
+public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, @Cast("char*") BytePointer id,
+                                       @Cast("bool") boolean has_id, int rank, @Cast("const int64_t*") LongPointer config, @Cast("int64_t") long cell);
+public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, @Cast("char*") ByteBuffer id,
+                                       @Cast("bool") boolean has_id, int rank, @Cast("const int64_t*") LongBuffer config, @Cast("int64_t") long cell);
+public static native int metrale_ncclCommGrow(@Cast("int64_t") long context, @Cast("int64_t") long comm, int ranks, @Cast("char*") byte[] id,
+                                       @Cast("bool") boolean has_id, int rank, @Cast("const int64_t*") long[] config, @Cast("int64_t") long cell);
+
+public static native int metrale_ncclCommGetUniqueId(@Cast("int64_t") long comm, @Cast("char*") BytePointer id);
+public static native int metrale_ncclCommGetUniqueId(@Cast("int64_t") long comm, @Cast("char*") ByteBuffer id);
+public static native int metrale_ncclCommGetUniqueId(@Cast("int64_t") long comm, @Cast("char*") byte[] id);
+
+public static native int metrale_ncclCommFinalize(@Cast("int64_t") long context, @Cast("int64_t") long comm);
+
+public static native int metrale_ncclCommDestroy(@Cast("int64_t") long context, @Cast("int64_t") long comm);
+
+public static native int metrale_ncclCommAbort(@Cast("int64_t") long context, @Cast("int64_t") long comm);
+
+public static native int metrale_ncclCommRevoke(@Cast("int64_t") long comm);
+
+public static native int metrale_ncclCommSuspend(@Cast("int64_t") long context, @Cast("int64_t") long comm);
+
+public static native int metrale_ncclCommResume(@Cast("int64_t") long context, @Cast("int64_t") long comm);
+
+/* [out] four: the statistics in the header's order. */
+public static native int metrale_ncclCommMemStats(@Cast("int64_t") long comm, @Cast("int64_t*") LongPointer four);
+public static native int metrale_ncclCommMemStats(@Cast("int64_t") long comm, @Cast("int64_t*") LongBuffer four);
+public static native int metrale_ncclCommMemStats(@Cast("int64_t") long comm, @Cast("int64_t*") long[] four);
+
+/* [out] three: ranks, this rank, the device. */
+public static native int metrale_ncclCommDescribe(@Cast("int64_t") long comm, IntPointer three);
+public static native int metrale_ncclCommDescribe(@Cast("int64_t") long comm, IntBuffer three);
+public static native int metrale_ncclCommDescribe(@Cast("int64_t") long comm, int[] three);
+
+public static native int metrale_ncclCommRegister(@Cast("int64_t") long context, @Cast("int64_t") long comm, @Cast("int64_t") long _address,
+                                           @Cast("int64_t") long bytes, @Cast("int64_t") long cell);
+
+public static native int metrale_ncclCommDeregister(@Cast("int64_t") long context, @Cast("int64_t") long comm, @Cast("int64_t") long handle);
+
+public static native int metrale_ncclCommWindowRegister(@Cast("int64_t") long context, @Cast("int64_t") long comm, @Cast("int64_t") long _address,
+                                                 @Cast("int64_t") long bytes, int flags, @Cast("int64_t") long cell);
+
+public static native int metrale_ncclCommWindowDeregister(@Cast("int64_t") long context, @Cast("int64_t") long comm, @Cast("int64_t") long window);
+
+public static native int metrale_ncclMemAlloc(@Cast("int64_t") long context, @Cast("int64_t") long bytes, @Cast("int64_t") long cell);
+
+public static native int metrale_ncclMemFree(@Cast("int64_t") long context, @Cast("int64_t") long _address);
+
+/* [in] scalar: the address of one element. [out] op. */
+public static native int metrale_ncclRedOpCreatePreMulSum(@Cast("int64_t") long comm, @Cast("int64_t") long scalar, int type,
+                                                   @Cast("bool") boolean on_device, IntPointer op);
+public static native int metrale_ncclRedOpCreatePreMulSum(@Cast("int64_t") long comm, @Cast("int64_t") long scalar, int type,
+                                                   @Cast("bool") boolean on_device, IntBuffer op);
+public static native int metrale_ncclRedOpCreatePreMulSum(@Cast("int64_t") long comm, @Cast("int64_t") long scalar, int type,
+                                                   @Cast("bool") boolean on_device, int[] op);
+
+public static native int metrale_ncclRedOpDestroy(@Cast("int64_t") long comm, int op);
 // #endif
 
 

@@ -333,9 +333,80 @@ public static native void nvtxDomainDestroy(nvtxDomainRegistration domain);
 
 // Parsed from metrale_nvtx.h
 
-/* Flat calls of NVTX for the checked layer: handles as 64-bit integers, attributes built in C. */
+/*
+ * Flat calls of NVTX for the checked layer: handles as 64-bit integers, attributes built in C, so that
+ * a range costs two crossings and no memory. Texts are UTF-8 that ends in a NUL; the tool copies them.
+ * A domain of 0 is the default one. The caller has checked every argument.
+ */
 // #ifndef METRALE_NVTX_H
 // #define METRALE_NVTX_H
+// #include <stdint.h>
+
+// #ifndef METRALE_PARSER
+// #endif
+
+/* Looks for a tool, once a process. Answers whether one is there that takes ranges of domains. */
+public static native int metrale_nvtx_attached();
+
+/* A new domain, or 0 if the tool keeps none. */
+public static native @Cast("int64_t") long metrale_nvtx_domain_create(@Const BytePointer name);
+public static native @Cast("int64_t") long metrale_nvtx_domain_create(@Const ByteBuffer name);
+public static native @Cast("int64_t") long metrale_nvtx_domain_create(@Const byte[] name);
+
+/* A text as the tool keeps it, or 0 if it keeps none. */
+public static native @Cast("int64_t") long metrale_nvtx_register(@Cast("int64_t") long domain, @Const BytePointer text);
+public static native @Cast("int64_t") long metrale_nvtx_register(@Cast("int64_t") long domain, @Const ByteBuffer text);
+public static native @Cast("int64_t") long metrale_nvtx_register(@Cast("int64_t") long domain, @Const byte[] text);
+
+public static native void metrale_nvtx_name_category(@Cast("int64_t") long domain, int category, @Const BytePointer name);
+public static native void metrale_nvtx_name_category(@Cast("int64_t") long domain, int category, @Const ByteBuffer name);
+public static native void metrale_nvtx_name_category(@Cast("int64_t") long domain, int category, @Const byte[] name);
+
+/* Names the calling thread of the operating system. */
+public static native void metrale_nvtx_name_thread(@Const BytePointer name);
+public static native void metrale_nvtx_name_thread(@Const ByteBuffer name);
+public static native void metrale_nvtx_name_thread(@Const byte[] name);
+
+/* Begins a range on the calling thread's stack; the level is the tool's, or a negative number. */
+public static native int metrale_nvtx_push(@Cast("int64_t") long domain, @Cast("int64_t") long string, int category, int argb,
+                                    int payload_type, @Cast("int64_t") long payload);
+
+/* As metrale_nvtx_push, with a text that is not registered. */
+public static native int metrale_nvtx_push_text(@Cast("int64_t") long domain, @Const BytePointer text, int category,
+                                         int argb, int payload_type, @Cast("int64_t") long payload);
+public static native int metrale_nvtx_push_text(@Cast("int64_t") long domain, @Const ByteBuffer text, int category,
+                                         int argb, int payload_type, @Cast("int64_t") long payload);
+public static native int metrale_nvtx_push_text(@Cast("int64_t") long domain, @Const byte[] text, int category,
+                                         int argb, int payload_type, @Cast("int64_t") long payload);
+
+/* Ends the innermost range of the calling thread. */
+public static native int metrale_nvtx_pop(@Cast("int64_t") long domain);
+
+/* Begins a range that any thread may end. */
+public static native @Cast("int64_t") long metrale_nvtx_start(@Cast("int64_t") long domain, @Cast("int64_t") long string, int category, int argb,
+                                         int payload_type, @Cast("int64_t") long payload);
+
+/* As metrale_nvtx_start, with a text that is not registered. */
+public static native @Cast("int64_t") long metrale_nvtx_start_text(@Cast("int64_t") long domain, @Const BytePointer text, int category,
+                                              int argb, int payload_type, @Cast("int64_t") long payload);
+public static native @Cast("int64_t") long metrale_nvtx_start_text(@Cast("int64_t") long domain, @Const ByteBuffer text, int category,
+                                              int argb, int payload_type, @Cast("int64_t") long payload);
+public static native @Cast("int64_t") long metrale_nvtx_start_text(@Cast("int64_t") long domain, @Const byte[] text, int category,
+                                              int argb, int payload_type, @Cast("int64_t") long payload);
+
+public static native void metrale_nvtx_end(@Cast("int64_t") long domain, @Cast("int64_t") long id);
+
+/* One point in time. */
+public static native void metrale_nvtx_mark(@Cast("int64_t") long domain, @Cast("int64_t") long string, int category, int argb,
+                                     int payload_type, @Cast("int64_t") long payload);
+
+/* As metrale_nvtx_mark, with a text that is not registered. */
+public static native void metrale_nvtx_mark_text(@Cast("int64_t") long domain, @Const BytePointer text, int category,
+                                          int argb, int payload_type, @Cast("int64_t") long payload);
+public static native void metrale_nvtx_mark_text(@Cast("int64_t") long domain, @Const ByteBuffer text, int category,
+                                          int argb, int payload_type, @Cast("int64_t") long payload);
+public static native void metrale_nvtx_mark_text(@Cast("int64_t") long domain, @Const byte[] text, int category,
+                                          int argb, int payload_type, @Cast("int64_t") long payload);
 // #endif
 
 

@@ -15,9 +15,10 @@ import java.util.Properties;
 /**
  * Where a library may be, in the order in which it is tried; pure over properties and environment.
  *
- * <p>What the user named is binding: if it cannot be used there is no second try elsewhere. Only then
- * come, in order, a copy that the process has mapped already, the JavaCPP redist jars, the loader's
- * own search by soname, {@code CUDA_HOME}, the toolkit folders and the driver folder of WSL.
+ * <p>What the user named is binding: if it cannot be used there is no second try elsewhere. Only
+ * then come, in order, a copy that the process has mapped already, the JavaCPP redist jars, the
+ * loader's own search by soname, {@code CUDA_HOME}, the toolkit folders and the driver folder of
+ * WSL.
  */
 final class LibrarySearch {
   /** One place to try. */
@@ -36,7 +37,9 @@ final class LibrarySearch {
     this.environment = environment;
   }
 
-  /** The settings of the user that matter here, to see whether they changed since the last search. */
+  /**
+   * The settings of the user that matter here, to see whether they changed since the last search.
+   */
   String settings() {
     return given("org.metrale." + name + ".path", "METRALE_" + upperName() + "_PATH")
             .map(Setting::toString)

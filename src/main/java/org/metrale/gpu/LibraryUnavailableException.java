@@ -3,8 +3,8 @@ package org.metrale.gpu;
 /**
  * A vendor library, or one function of it, is not there.
  *
- * <p>The message names the function, the file that was loaded and its version, or every place that was
- * tried and why it failed.
+ * <p>The message names the function, the file that was loaded and its version, or every place that
+ * was tried and why it failed.
  */
 public final class LibraryUnavailableException extends GpuException {
   private static final long serialVersionUID = 1L;
@@ -16,8 +16,8 @@ public final class LibraryUnavailableException extends GpuException {
   private final String function;
 
   /**
-   * Called by the generated glue: the text is {@code LIBRARY FUNCTION}, everything else is looked up
-   * here.
+   * Called by the generated glue: the text is {@code LIBRARY FUNCTION}, everything else is looked
+   * up here.
    */
   @SuppressWarnings("UnusedMethod") // used from C++ alone
   private LibraryUnavailableException(String libraryAndFunction) {

@@ -27,8 +27,7 @@ final class LibraryVersion {
   /** The first version whose library had the function; empty where no library at hand tells. */
   static Optional<String> first(String library, String function) {
     Properties known = new Properties();
-    try (InputStream in =
-        LibraryVersion.class.getResourceAsStream("first-versions.properties")) {
+    try (InputStream in = LibraryVersion.class.getResourceAsStream("first-versions.properties")) {
       if (in != null) {
         known.load(in);
       }

@@ -63,8 +63,7 @@ public abstract class NativeCallException extends GpuException {
     return symbol;
   }
 
-  private static String describe(
-      String call, int code, String symbol, String text, String detail) {
+  private static String describe(String call, int code, String symbol, String text, String detail) {
     StringBuilder out = new StringBuilder();
     out.append(call).append(": ").append(symbol).append(" (").append(code).append(')');
     if (!text.isEmpty()) {

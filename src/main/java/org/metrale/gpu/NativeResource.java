@@ -6,8 +6,8 @@ import java.util.function.Supplier;
 /**
  * A native object with exactly one owner and exactly one release.
  *
- * <p><b>Ownership:</b> an object keeps everything it needs open until it is closed itself. Closing is
- * idempotent; closing while a call runs or a dependent is open is refused with an {@link
+ * <p><b>Ownership:</b> an object keeps everything it needs open until it is closed itself. Closing
+ * is idempotent; closing while a call runs or a dependent is open is refused with an {@link
  * IllegalStateException} instead of freeing memory under somebody's feet. Any use after close names
  * the object that is closed.
  *
@@ -60,8 +60,8 @@ public abstract class NativeResource implements AutoCloseable {
   }
 
   /**
-   * Marks the beginning of a native call; pair with {@link #release()} in a {@code finally}. The form
-   * without a lambda is for hot paths.
+   * Marks the beginning of a native call; pair with {@link #release()} in a {@code finally}. The
+   * form without a lambda is for hot paths.
    *
    * @throws IllegalStateException if this object is closed
    */
@@ -83,6 +83,13 @@ public abstract class NativeResource implements AutoCloseable {
   protected abstract void free();
 
   /**
+   * Closes what this object made for itself and nobody else closes. Called by {@link #close()} of
+   * an open object before it looks whether anything else is open; may refuse the close by throwing
+   * an {@link IllegalStateException}.
+   */
+  protected void closeOwn() {}
+
+  /**
    * Whether {@link #close()} has been called with success.
    *
    * @return true once the object is closed
@@ -100,6 +107,9 @@ public abstract class NativeResource implements AutoCloseable {
    */
   @Override
   public final void close() {
+    if (uses.get() != CLOSED) {
+      closeOwn();
+    }
     int seen = uses.compareAndExchange(0, CLOSED);
     if (seen == CLOSED) {
       return;

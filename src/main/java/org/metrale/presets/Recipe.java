@@ -15,8 +15,8 @@ final class Recipe {
 
   /**
    * Keeps of what is inherited from bytedeco's cudart only the names of its types: its headers make
-   * parsing slow, its links and preloads would need libcudart and libcuda at load time, and its global
-   * class would load {@code jnicudart}.
+   * parsing slow, its links and preloads would need libcudart and libcuda at load time, and its
+   * global class would load {@code jnicudart}.
    */
   static void detach(ClassProperties properties, String... includes) {
     List<String> extensions = properties.get("platform.extension");
@@ -77,8 +77,8 @@ final class Recipe {
   }
 
   /**
-   * Makes the constructors of a structure initialise it, as C's initialiser macro would: a structure of
-   * zeros is refused by the library.
+   * Makes the constructors of a structure initialise it, as C's initialiser macro would: a
+   * structure of zeros is refused by the library.
    *
    * @param structure the structure's Java name
    * @param field its first field, whose accessors carry the constructors into the class
@@ -96,23 +96,35 @@ final class Recipe {
   private static String constructorText(
       String structure, String field, String[] type, String function) {
     return String.join(
-        "\n",
-        "",
-        "    /** Default native constructor, initialised as the library demands. */",
-        "    public S() { super((Pointer)null); allocate(); metraleInitialize(this); }",
-        "    /** Native array allocator. Access with {@link Pointer#position(long)}. */",
-        "    public S(long size) { super((Pointer)null); allocateArray(size);"
-            + " for (long i = 0; i < size; i++) { metraleInitialize(getPointer(i)); } }",
-        "    /** Pointer cast constructor. Invokes {@link Pointer#Pointer(Pointer)}. */",
-        "    public S(Pointer p) { super(p); }",
-        "    private native void allocate();",
-        "    private native void allocateArray(long size);",
-        "    @Namespace private static native @Name(\"" + function + "\") void metraleInitialize(S s);",
-        "    @Override public S position(long position) { return (S)super.position(position); }",
-        "    @Override public S getPointer(long i) { return new S((Pointer)this).offsetAddress(i); }",
-        "    public native @Cast(\"" + type[0] + "\") " + type[1] + " " + field + "();"
-            + " public native S " + field + "(" + type[1] + " setter);",
-        "")
+            "\n",
+            "",
+            "    /** Default native constructor, initialised as the library demands. */",
+            "    public S() { super((Pointer)null); allocate(); metraleInitialize(this); }",
+            "    /** Native array allocator. Access with {@link Pointer#position(long)}. */",
+            "    public S(long size) { super((Pointer)null); allocateArray(size);"
+                + " for (long i = 0; i < size; i++) { metraleInitialize(getPointer(i)); } }",
+            "    /** Pointer cast constructor. Invokes {@link Pointer#Pointer(Pointer)}. */",
+            "    public S(Pointer p) { super(p); }",
+            "    private native void allocate();",
+            "    private native void allocateArray(long size);",
+            "    @Namespace private static native @Name(\""
+                + function
+                + "\") void metraleInitialize(S s);",
+            "    @Override public S position(long position) { return (S)super.position(position); }",
+            "    @Override public S getPointer(long i) { return new S((Pointer)this).offsetAddress(i); }",
+            "    public native @Cast(\""
+                + type[0]
+                + "\") "
+                + type[1]
+                + " "
+                + field
+                + "();"
+                + " public native S "
+                + field
+                + "("
+                + type[1]
+                + " setter);",
+            "")
         .replaceAll("\\bS\\b", structure);
   }
 

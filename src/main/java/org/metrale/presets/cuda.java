@@ -10,7 +10,10 @@ import org.bytedeco.javacpp.tools.Info;
 import org.bytedeco.javacpp.tools.InfoMap;
 import org.bytedeco.javacpp.tools.InfoMapper;
 
-/** Recipe for the part of {@code cuda.h} that is needed here: everything around a kernel but kernels. */
+/**
+ * Recipe for the part of {@code cuda.h} that is needed here: everything around a kernel but
+ * kernels.
+ */
 @Properties(
     inherit = cudart.class,
     value =
@@ -121,13 +124,16 @@ public class cuda implements InfoMapper, LoadEnabled {
             .linePatterns(
                 "typedef enum (" + ENUMERATIONS + "|cudaError)_enum *\\{?.*",
                 "\\} *\\w+;.*",
-                "(CUresult CUDAAPI (" + String.join("|", FUNCTIONS) + ")\\(.*\\);.*)"
+                "(CUresult CUDAAPI ("
+                    + String.join("|", FUNCTIONS)
+                    + ")\\(.*\\);.*)"
                     + "|(#define CUDA_VERSION .*)"
                     + "|(#define CU_MEMHOST(ALLOC|REGISTER)_\\w+ .*)"
                     + "|(typedef void \\(CUDA_CB \\*CUhostFn\\).*)"));
     // Macros without a value: taken for types, every declaration with them would be dropped.
     map.put(new Info("CUDAAPI", "CUDA_CB").cppTypes().annotations());
-    // Integer types of the driver: as classes they would be objects of bytedeco that need jnicudart.
+    // Integer types of the driver: as classes they would be objects of bytedeco that need
+    // jnicudart.
     map.put(
         new Info("CUresult", "CUdevice", "CUdevice_v1")
             .cast()
@@ -139,8 +145,7 @@ public class cuda implements InfoMapper, LoadEnabled {
             .valueTypes("long")
             .pointerTypes("LongPointer", "LongBuffer", "long[]"));
     // Sixteen bytes; bytedeco's class for it needs jnicudart.
-    map.put(
-        new Info("CUuuid").cast().pointerTypes("BytePointer", "ByteBuffer", "byte[]"));
+    map.put(new Info("CUuuid").cast().pointerTypes("BytePointer", "ByteBuffer", "byte[]"));
     // Opaque handles are bytedeco's, so that objects can be handed over in both directions.
     Recipe.handle(map, "CUcontext", "CUctx_st");
     Recipe.handle(map, "CUstream", "CUstream_st");

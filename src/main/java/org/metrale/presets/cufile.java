@@ -16,7 +16,13 @@ import org.bytedeco.javacpp.tools.InfoMapper;
         @Platform(
             value = {"linux-x86_64", "linux-arm64"},
             compiler = "cpp17",
-            include = {"cufile.h", "metrale_cufile_table.h", "metrale_table.h", "metrale_cufile.h"},
+            include = {
+              "cufile.h",
+              "metrale_cufile_table.h",
+              "metrale_table.h",
+              "metrale_cufile.h",
+              "metrale_file.h"
+            },
             library = "jnimetralecufile"),
     target = "org.metrale.cufile",
     global = "org.metrale.global.cufile")
@@ -24,7 +30,12 @@ public class cufile implements InfoMapper, LoadEnabled {
   @Override
   public void init(ClassProperties properties) {
     Recipe.detach(
-        properties, "cufile.h", "metrale_cufile_table.h", "metrale_table.h", "metrale_cufile.h");
+        properties,
+        "cufile.h",
+        "metrale_cufile_table.h",
+        "metrale_table.h",
+        "metrale_cufile.h",
+        "metrale_file.h");
   }
 
   @Override
@@ -47,5 +58,18 @@ public class cufile implements InfoMapper, LoadEnabled {
             .translate(false));
     // Types of the C library that JavaCPP has no class for.
     map.put(new Info("timespec", "loff_t").cast().pointerTypes("Pointer"));
+    // A channel's descriptor can be had by JNI alone.
+    map.put(
+        new Info("metrale_file_of_channel")
+            .javaText(
+                "public static native int metrale_file_of_channel("
+                    + "@Raw(withEnv = true) Object channel);"));
+    // Text for messages: no pointer object is wanted.
+    map.put(
+        new Info("metrale_errno_name")
+            .javaText("public static native String metrale_errno_name(int number);"));
+    map.put(
+        new Info("metrale_errno_text")
+            .javaText("public static native String metrale_errno_text(int number);"));
   }
 }

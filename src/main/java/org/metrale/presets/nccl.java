@@ -34,14 +34,12 @@ public class nccl implements InfoMapper, LoadEnabled {
   @Override
   public void map(InfoMap map) {
     Recipe.table(map, "nccl");
-    // The parser takes a conditional that it cannot evaluate as true: without this the bfloat16 type
+    // The parser takes a conditional that it cannot evaluate as true: without this the bfloat16
+    // type
     // would be left out of the list of data types.
     map.put(new Info("defined(__CUDA_BF16_TYPES_EXIST__)").define(true));
     // Not constants but expressions of C: as Java initialisers they do not compile.
-    map.put(
-        new Info("NCCL_COMM_NULL", "NCCL_CONFIG_UNDEF_PTR")
-            .cppTypes()
-            .annotations());
+    map.put(new Info("NCCL_COMM_NULL", "NCCL_CONFIG_UNDEF_PTR").cppTypes().annotations());
     // Brace lists; the constructors below do their work.
     map.put(
         new Info(

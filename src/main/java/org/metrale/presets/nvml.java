@@ -59,7 +59,8 @@ public class nvml implements InfoMapper, LoadEnabled, BuildEnabled {
     map.put(new Info("DECLDIR").cppTypes().annotations());
     // The parser must read the header as the compiler does, else the unversioned names are macros.
     map.put(new Info("NVML_NO_UNVERSIONED_FUNC_DEFS").define(true));
-    // Old names that are macros for a newer one: without this they become constants that name a type.
+    // Old names that are macros for a newer one: without this they become constants that name a
+    // type.
     map.put(new Info("nvmlEccBitType_t").cppTypes().annotations());
     // Values that are names of enumerators declared later: translated, they are not constants.
     map.put(
@@ -145,8 +146,7 @@ public class nvml implements InfoMapper, LoadEnabled, BuildEnabled {
   }
 
   private static void initialised(InfoMap map, String structure, String version) {
-    Recipe.initialised(
-        map, structure, "version", UNSIGNED, "metrale_set_version<" + version + ">");
+    Recipe.initialised(map, structure, "version", UNSIGNED, "metrale_set_version<" + version + ">");
   }
 
   /**

@@ -8,7 +8,9 @@ import org.bytedeco.javacpp.tools.Info;
 import org.bytedeco.javacpp.tools.InfoMap;
 import org.bytedeco.javacpp.tools.InfoMapper;
 
-/** Recipe for NVTX 3, which is headers only: the tool's library is opened by the headers themselves. */
+/**
+ * Recipe for NVTX 3, which is headers only: the tool's library is opened by the headers themselves.
+ */
 @Properties(
     value =
         @Platform(

@@ -32,9 +32,9 @@ public class verbs implements InfoMapper, LoadEnabled {
     Recipe.table(map, "ibverbs");
     // A linkage macro: taken for a type, every function would be dropped.
     map.put(new Info("METRALE_API").cppTypes().annotations());
-    // Handles of libibverbs: without these each becomes a bare Pointer and they cannot be told apart.
-    for (String kind :
-        new String[] {"device", "context", "pd", "mr", "comp_channel", "cq", "qp"}) {
+    // Handles of libibverbs: without these each becomes a bare Pointer and they cannot be told
+    // apart.
+    for (String kind : new String[] {"device", "context", "pd", "mr", "comp_channel", "cq", "qp"}) {
       String type = "ibv_" + kind;
       map.put(
           new Info(type + "*")

@@ -1,7 +1,758 @@
 /*
  * Flat calls of the CUDA driver for the checked layer: handles and addresses as 64-bit integers, so
  * that a call from Java neither unboxes nor allocates. The caller has checked every argument.
+ *
+ * Answers: a CUresult, or METRALE_CLOSED for a slot that was closed; functions that make something
+ * answer it as a positive number, or the CUresult as a negative one.
+ *
+ * Context: every function that needs one makes it current on the calling thread and restores what was
+ * current, within the one call. So a virtual thread may change its carrier between calls.
+ *
+ * Slots: streams and events are named by a slot and its generation. A call announces the slot in a
+ * record of its thread before it looks at the generation; closing changes the generation, makes the
+ * change visible to all processors and waits for announcements to go. So a call costs two plain
+ * stores, and a handle is never destroyed under a running call. Slots are reused, never freed.
  */
 #ifndef METRALE_CUDA_H
 #define METRALE_CUDA_H
+#ifndef METRALE_PARSER
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "metrale_driver.h"
+
+/* Addresses and handles cross as numbers. */
+#define METRALE_POINTER(type, value) (reinterpret_cast<type>(static_cast<uintptr_t>(value)))
+
+static const int METRALE_CLOSED = -1;
+
+struct metrale_slot {
+    std::atomic<int64_t> generation{1};
+    void *handle = nullptr;
+    CUcontext context = nullptr;
+    metrale_slot *next = nullptr;
+};
+
+/* What one thread is using; reused by later threads, never freed. */
+struct metrale_announcement {
+    std::atomic<metrale_slot *> slots[2] = {nullptr, nullptr};
+    std::atomic<bool> taken{true};
+    metrale_announcement *next = nullptr;
+};
+
+static std::mutex metrale_slot_mutex;
+static metrale_slot *metrale_free_slots;
+static std::atomic<metrale_announcement *> metrale_announcements{nullptr};
+/* Not initial-exec: a process may have no room left in its static block, and the glue must load. */
+static __thread metrale_announcement *metrale_mine;
+
+/* Gives the record of an ending thread to the next one. */
+struct metrale_announcement_owner {
+    metrale_announcement *mine = nullptr;
+    ~metrale_announcement_owner()
+    {
+        if (mine != nullptr) {
+            metrale_mine = nullptr;
+            mine->taken.store(false, std::memory_order_release);
+        }
+    }
+};
+
+/* The kernel's barrier on all processors (membarrier(2), private expedited), or false. */
+static inline bool metrale_heavy_barrier(bool first)
+{
+#ifdef __NR_membarrier
+    return syscall(__NR_membarrier, first ? 1 << 4 : 1 << 3, 0, 0) == 0;
+#else
+    return false;
+#endif
+}
+static const bool metrale_has_heavy_barrier = metrale_heavy_barrier(true);
+
+__attribute__((noinline, cold)) static metrale_announcement *metrale_announce_first(void)
+{
+    static thread_local metrale_announcement_owner owner;
+    metrale_announcement *found = metrale_announcements.load(std::memory_order_acquire);
+
+    for (; found != nullptr; found = found->next) {
+        bool taken = false;
+        if (found->taken.compare_exchange_strong(taken, true)) {
+            break;
+        }
+    }
+    if (found == nullptr) {
+        found = new metrale_announcement;
+        found->next = metrale_announcements.load(std::memory_order_relaxed);
+        while (!metrale_announcements.compare_exchange_weak(found->next, found)) {
+        }
+    }
+    owner.mine = found;
+    metrale_mine = found;
+    return found;
+}
+
+/* The use of a slot during one call. */
+class metrale_use
+{
+  public:
+    metrale_use(int64_t slot, int64_t generation, int index)
+        : slot_(METRALE_POINTER(metrale_slot *, slot))
+    {
+        metrale_announcement *mine = metrale_mine;
+        if (__builtin_expect(mine == nullptr, 0)) {
+            mine = metrale_announce_first();
+        }
+        place_ = &mine->slots[index];
+        place_->store(slot_, std::memory_order_relaxed);
+        if (metrale_has_heavy_barrier) {
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+        } else {
+            std::atomic_thread_fence(std::memory_order_seq_cst);
+        }
+        open = slot_->generation.load(std::memory_order_acquire) == generation;
+    }
+    ~metrale_use()
+    {
+        place_->store(nullptr, std::memory_order_release);
+    }
+    metrale_use(const metrale_use &) = delete;
+    metrale_use &operator=(const metrale_use &) = delete;
+
+    CUstream stream() const
+    {
+        return static_cast<CUstream>(slot_->handle);
+    }
+    CUevent event() const
+    {
+        return static_cast<CUevent>(slot_->handle);
+    }
+    CUcontext context() const
+    {
+        return slot_->context;
+    }
+
+    bool open;
+
+  private:
+    metrale_slot *slot_;
+    std::atomic<metrale_slot *> *place_;
+};
+
+/* The context of one call: current when it begins, and what was current before when it ends. */
+class metrale_current
+{
+  public:
+    explicit metrale_current(CUcontext context)
+    {
+        CUcontext now = nullptr;
+        if (__builtin_expect(cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == context, 1)) {
+            return;
+        }
+        result = cuCtxPushCurrent(context);
+        pushed_ = result == CUDA_SUCCESS;
+    }
+    explicit metrale_current(int64_t context) : metrale_current(METRALE_POINTER(CUcontext, context))
+    {
+    }
+    ~metrale_current()
+    {
+        if (pushed_) {
+            CUcontext old;
+            cuCtxPopCurrent(&old);
+        }
+    }
+    metrale_current(const metrale_current &) = delete;
+    metrale_current &operator=(const metrale_current &) = delete;
+
+    CUresult result = CUDA_SUCCESS;
+
+  private:
+    bool pushed_ = false;
+};
+
+/*
+ * Streams and events know their context: a call on them works whatever is current, and asking what is
+ * current costs more than the call. So it is made at once, and again with the context only if the driver
+ * wants it. The default streams are what a context makes of them: those need it in any case.
+ */
+static inline bool metrale_needs_context(int result)
+{
+    return __builtin_expect(result == CUDA_ERROR_INVALID_CONTEXT ||
+                                result == CUDA_ERROR_INVALID_HANDLE,
+                            0);
+}
+
+static inline bool metrale_is_default(CUstream stream)
+{
+    return __builtin_expect(reinterpret_cast<uintptr_t>(stream) <= 2, 0);
+}
+
+template <typename Call>
+static inline int metrale_on_stream(const metrale_use &stream, Call call)
+{
+    if (!metrale_is_default(stream.stream())) {
+        int result = call();
+        if (!metrale_needs_context(result)) {
+            return result;
+        }
+    }
+    metrale_current current(stream.context());
+    return current.result != CUDA_SUCCESS ? current.result : call();
+}
+
+static inline int64_t metrale_made(CUresult result, uint64_t value)
+{
+    return result == CUDA_SUCCESS ? static_cast<int64_t>(value) : -static_cast<int64_t>(result);
+}
+
+static inline metrale_slot *metrale_new_slot(void *handle, CUcontext context)
+{
+    std::lock_guard<std::mutex> lock(metrale_slot_mutex);
+    metrale_slot *slot = metrale_free_slots;
+
+    if (slot != nullptr) {
+        metrale_free_slots = slot->next;
+    } else {
+        slot = new metrale_slot;
+    }
+    slot->handle = handle;
+    slot->context = context;
+    return slot;
+}
+
+/* Whether every thread has left the slot, at the latest after some milliseconds. */
+static inline bool metrale_drained(metrale_slot *slot, int limit_ms)
+{
+    struct timespec begin, now;
+
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (metrale_announcement *one = metrale_announcements.load(std::memory_order_acquire);
+         one != nullptr; one = one->next) {
+        for (auto &place : one->slots) {
+            while (place.load(std::memory_order_acquire) == slot) {
+                sched_yield();
+                clock_gettime(CLOCK_MONOTONIC, &now);
+                if ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 >
+                    limit_ms) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+#endif
+
+/* A slot for a stream or an event. Never fails. */
+static inline int64_t metrale_slot_open(int64_t context, int64_t handle)
+{
+    return static_cast<int64_t>(reinterpret_cast<uintptr_t>(
+        metrale_new_slot(METRALE_POINTER(void *, handle), METRALE_POINTER(CUcontext, context))));
+}
+
+/* The generation that names the slot from now on. */
+static inline int64_t metrale_slot_generation(int64_t slot)
+{
+    return METRALE_POINTER(metrale_slot *, slot)->generation.load();
+}
+
+/*
+ * Ends the generation of a slot and answers true when no call uses it any more; the handle may be
+ * destroyed then, and the slot be recycled. False: calls still run after `limit_ms`; neither may happen.
+ */
+static inline bool metrale_slot_close(int64_t slot, int limit_ms)
+{
+    metrale_slot *closed = METRALE_POINTER(metrale_slot *, slot);
+
+    closed->generation.fetch_add(1);
+    if (metrale_has_heavy_barrier) {
+        metrale_heavy_barrier(false);
+    } else {
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+    return metrale_drained(closed, limit_ms);
+}
+
+static inline void metrale_slot_recycle(int64_t slot)
+{
+    std::lock_guard<std::mutex> lock(metrale_slot_mutex);
+    metrale_slot *freed = METRALE_POINTER(metrale_slot *, slot);
+
+    freed->next = metrale_free_slots;
+    metrale_free_slots = freed;
+}
+
+static inline int metrale_cuErrorName(int code, char *text, int capacity)
+{
+    const char *found = nullptr;
+
+    if (cuGetErrorName(static_cast<CUresult>(code), &found) != CUDA_SUCCESS || found == nullptr) {
+        return 0;
+    }
+    strncpy(text, found, static_cast<size_t>(capacity));
+    return static_cast<int>(strnlen(text, static_cast<size_t>(capacity)));
+}
+
+static inline int metrale_cuErrorText(int code, char *text, int capacity)
+{
+    const char *found = nullptr;
+
+    if (cuGetErrorString(static_cast<CUresult>(code), &found) != CUDA_SUCCESS || found == nullptr) {
+        return 0;
+    }
+    strncpy(text, found, static_cast<size_t>(capacity));
+    return static_cast<int>(strnlen(text, static_cast<size_t>(capacity)));
+}
+
+static inline int64_t metrale_cuDeviceTotalMem(int device)
+{
+    size_t bytes = 0;
+    CUresult result = cuDeviceTotalMem(&bytes, device);
+
+    return metrale_made(result, bytes);
+}
+
+static inline int64_t metrale_cuDevicePrimaryCtxRetain(int device)
+{
+    CUcontext context = nullptr;
+    CUresult result = cuDevicePrimaryCtxRetain(&context, device);
+
+    return metrale_made(result, reinterpret_cast<uintptr_t>(context));
+}
+
+static inline int metrale_cuDevicePrimaryCtxRelease(int device)
+{
+    return cuDevicePrimaryCtxRelease(device);
+}
+
+static inline int64_t metrale_cuCtxGetCurrent(void)
+{
+    CUcontext context = nullptr;
+    CUresult result = cuCtxGetCurrent(&context);
+
+    return metrale_made(result, reinterpret_cast<uintptr_t>(context));
+}
+
+/* The device of a context. */
+static inline int metrale_cuCtxGetDevice(int64_t context)
+{
+    metrale_current current(context);
+    CUdevice device = 0;
+    CUresult result = current.result;
+
+    if (result == CUDA_SUCCESS) {
+        result = cuCtxGetDevice(&device);
+    }
+    return result == CUDA_SUCCESS ? device : -static_cast<int>(result);
+}
+
+/* [out] two: lowest priority number (greatest urgency is the smaller one), then the greatest. */
+static inline int metrale_cuCtxGetStreamPriorityRange(int64_t context, int *two)
+{
+    metrale_current current(context);
+
+    return current.result != CUDA_SUCCESS ? current.result
+                                          : cuCtxGetStreamPriorityRange(&two[0], &two[1]);
+}
+
+/* [out] two: free and total bytes. */
+static inline int metrale_cuMemGetInfo(int64_t context, int64_t *two)
+{
+    metrale_current current(context);
+    size_t free_bytes = 0, total = 0;
+    CUresult result = current.result;
+
+    if (result == CUDA_SUCCESS) {
+        result = cuMemGetInfo(&free_bytes, &total);
+    }
+    two[0] = static_cast<int64_t>(free_bytes);
+    two[1] = static_cast<int64_t>(total);
+    return result;
+}
+
+static inline int64_t metrale_cuStreamCreateWithPriority(int64_t context, int flags, int priority)
+{
+    metrale_current current(context);
+    CUstream stream = nullptr;
+    CUresult result = current.result;
+
+    if (result == CUDA_SUCCESS) {
+        result = cuStreamCreateWithPriority(&stream, static_cast<unsigned int>(flags), priority);
+    }
+    return metrale_made(result, reinterpret_cast<uintptr_t>(stream));
+}
+
+static inline int metrale_cuStreamDestroy(int64_t context, int64_t stream)
+{
+    metrale_current current(context);
+
+    return current.result != CUDA_SUCCESS ? current.result
+                                          : cuStreamDestroy(METRALE_POINTER(CUstream, stream));
+}
+
+static inline int64_t metrale_cuStreamGetFlags(int64_t slot, int64_t generation)
+{
+    metrale_use stream(slot, generation, 0);
+    unsigned int flags = 0;
+
+    if (!stream.open) {
+        return METRALE_CLOSED;
+    }
+    metrale_current current(stream.context());
+    CUresult result = current.result;
+    if (result == CUDA_SUCCESS) {
+        result = cuStreamGetFlags(stream.stream(), &flags);
+    }
+    return result == CUDA_SUCCESS ? static_cast<int64_t>(flags) : -1000 - result;
+}
+
+/* The priority plus 2^31, or -1000 less the CUresult: a priority may be negative. */
+static inline int64_t metrale_cuStreamGetPriority(int64_t slot, int64_t generation)
+{
+    metrale_use stream(slot, generation, 0);
+    int priority = 0;
+
+    if (!stream.open) {
+        return METRALE_CLOSED;
+    }
+    metrale_current current(stream.context());
+    CUresult result = current.result;
+    if (result == CUDA_SUCCESS) {
+        result = cuStreamGetPriority(stream.stream(), &priority);
+    }
+    return result == CUDA_SUCCESS ? priority + (INT64_C(1) << 31) : -1000 - result;
+}
+
+static inline int metrale_cuStreamQuery(int64_t slot, int64_t generation)
+{
+    metrale_use stream(slot, generation, 0);
+
+    if (!stream.open) {
+        return METRALE_CLOSED;
+    }
+    return metrale_on_stream(stream, [&] { return cuStreamQuery(stream.stream()); });
+}
+
+static inline int metrale_cuStreamWaitEvent(int64_t slot, int64_t generation, int64_t event_slot,
+                                            int64_t event_generation)
+{
+    metrale_use stream(slot, generation, 0);
+    metrale_use event(event_slot, event_generation, 1);
+
+    if (!stream.open || !event.open) {
+        return METRALE_CLOSED;
+    }
+    return metrale_on_stream(
+        stream, [&] { return cuStreamWaitEvent(stream.stream(), event.event(), 0); });
+}
+
+static inline int64_t metrale_cuEventCreate(int64_t context, int flags)
+{
+    metrale_current current(context);
+    CUevent event = nullptr;
+    CUresult result = current.result;
+
+    if (result == CUDA_SUCCESS) {
+        result = cuEventCreate(&event, static_cast<unsigned int>(flags));
+    }
+    return metrale_made(result, reinterpret_cast<uintptr_t>(event));
+}
+
+static inline int metrale_cuEventDestroy(int64_t context, int64_t event)
+{
+    metrale_current current(context);
+
+    return current.result != CUDA_SUCCESS ? current.result
+                                          : cuEventDestroy(METRALE_POINTER(CUevent, event));
+}
+
+static inline int metrale_cuEventRecord(int64_t event_slot, int64_t event_generation, int64_t slot,
+                                        int64_t generation)
+{
+    metrale_use stream(slot, generation, 0);
+    metrale_use event(event_slot, event_generation, 1);
+
+    if (!stream.open || !event.open) {
+        return METRALE_CLOSED;
+    }
+    return metrale_on_stream(
+        stream, [&] { return cuEventRecord(event.event(), stream.stream()); });
+}
+
+static inline int metrale_cuEventQuery(int64_t slot, int64_t generation)
+{
+    metrale_use event(slot, generation, 0);
+
+    if (!event.open) {
+        return METRALE_CLOSED;
+    }
+    int result = cuEventQuery(event.event());
+    if (!metrale_needs_context(result)) {
+        return result;
+    }
+    metrale_current current(event.context());
+    return current.result != CUDA_SUCCESS ? current.result : cuEventQuery(event.event());
+}
+
+/* The CUresult (or METRALE_CLOSED) in the upper half, the milliseconds as a float in the lower. */
+static inline int64_t metrale_cuEventElapsedTime(int64_t slot, int64_t generation,
+                                                 int64_t start_slot, int64_t start_generation)
+{
+    metrale_use event(slot, generation, 0);
+    metrale_use start(start_slot, start_generation, 1);
+    float milliseconds = 0;
+    uint32_t bits = 0;
+    int result = METRALE_CLOSED;
+
+    if (event.open && start.open) {
+        metrale_current current(event.context());
+        result = current.result != CUDA_SUCCESS
+                     ? current.result
+                     : cuEventElapsedTime(&milliseconds, start.event(), event.event());
+    }
+    memcpy(&bits, &milliseconds, sizeof(bits));
+    return static_cast<int64_t>((static_cast<uint64_t>(static_cast<uint32_t>(result)) << 32) | bits);
+}
+
+static inline int64_t metrale_cuMemAlloc(int64_t context, int64_t bytes)
+{
+    metrale_current current(context);
+    CUdeviceptr address = 0;
+    CUresult result = current.result;
+
+    if (result == CUDA_SUCCESS) {
+        result = cuMemAlloc(&address, static_cast<size_t>(bytes));
+    }
+    return metrale_made(result, address);
+}
+
+static inline int64_t metrale_cuMemAllocManaged(int64_t context, int64_t bytes)
+{
+    metrale_current current(context);
+    CUdeviceptr address = 0;
+    CUresult result = current.result;
+
+    if (result == CUDA_SUCCESS) {
+        result = cuMemAllocManaged(&address, static_cast<size_t>(bytes), CU_MEM_ATTACH_GLOBAL);
+    }
+    return metrale_made(result, address);
+}
+
+static inline int metrale_cuMemFree(int64_t context, int64_t address)
+{
+    metrale_current current(context);
+
+    return current.result != CUDA_SUCCESS ? current.result
+                                          : cuMemFree(static_cast<CUdeviceptr>(address));
+}
+
+static inline int64_t metrale_cuMemHostAlloc(int64_t context, int64_t bytes, int flags)
+{
+    metrale_current current(context);
+    void *address = nullptr;
+    CUresult result = current.result;
+
+    if (result == CUDA_SUCCESS) {
+        result = cuMemHostAlloc(&address, static_cast<size_t>(bytes), static_cast<unsigned int>(flags));
+    }
+    return metrale_made(result, reinterpret_cast<uintptr_t>(address));
+}
+
+static inline int metrale_cuMemFreeHost(int64_t context, int64_t address)
+{
+    metrale_current current(context);
+
+    return current.result != CUDA_SUCCESS ? current.result
+                                          : cuMemFreeHost(METRALE_POINTER(void *, address));
+}
+
+static inline int metrale_cuMemHostRegister(int64_t context, int64_t address, int64_t bytes, int flags)
+{
+    metrale_current current(context);
+
+    return current.result != CUDA_SUCCESS
+               ? current.result
+               : cuMemHostRegister(METRALE_POINTER(void *, address), static_cast<size_t>(bytes),
+                                   static_cast<unsigned int>(flags));
+}
+
+static inline int metrale_cuMemHostUnregister(int64_t context, int64_t address)
+{
+    metrale_current current(context);
+
+    return current.result != CUDA_SUCCESS ? current.result
+                                          : cuMemHostUnregister(METRALE_POINTER(void *, address));
+}
+
+/* The address by which a device reaches pinned host memory. */
+static inline int64_t metrale_cuMemHostGetDevicePointer(int64_t context, int64_t address)
+{
+    metrale_current current(context);
+    CUdeviceptr device = 0;
+    CUresult result = current.result;
+
+    if (result == CUDA_SUCCESS) {
+        result = cuMemHostGetDevicePointer(&device, METRALE_POINTER(void *, address), 0);
+    }
+    return metrale_made(result, device);
+}
+
+/* [out] two: CUmemorytype (0: unknown to the driver) and the device's ordinal (-1: none). */
+static inline int metrale_cuPointerLocate(int64_t context, int64_t address, int *two)
+{
+    metrale_current current(context);
+    unsigned int type = 0;
+    int ordinal = -1;
+    CUresult result = current.result;
+
+    if (result == CUDA_SUCCESS) {
+        result = cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                       static_cast<CUdeviceptr>(address));
+    }
+    two[0] = result == CUDA_SUCCESS ? static_cast<int>(type) : 0;
+    two[1] = -1;
+    if (result == CUDA_SUCCESS &&
+        cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                              static_cast<CUdeviceptr>(address)) == CUDA_SUCCESS) {
+        two[1] = ordinal;
+    }
+    /* Pageable memory is an invalid value to the driver: an answer, not an error. */
+    return result == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : result;
+}
+
+static inline int metrale_cuMemcpyAsync(int64_t slot, int64_t generation, int64_t target,
+                                        int64_t source, int64_t bytes)
+{
+    metrale_use stream(slot, generation, 0);
+
+    if (!stream.open) {
+        return METRALE_CLOSED;
+    }
+    metrale_current current(stream.context());
+    return current.result != CUDA_SUCCESS
+               ? current.result
+               : cuMemcpyAsync(static_cast<CUdeviceptr>(target), static_cast<CUdeviceptr>(source),
+                               static_cast<size_t>(bytes), stream.stream());
+}
+
+/* Copies between the memories of two contexts, on a stream of either. */
+static inline int metrale_cuMemcpyPeerAsync(int64_t slot, int64_t generation, int64_t target,
+                                            int64_t target_context, int64_t source,
+                                            int64_t source_context, int64_t bytes)
+{
+    metrale_use stream(slot, generation, 0);
+
+    if (!stream.open) {
+        return METRALE_CLOSED;
+    }
+    metrale_current current(stream.context());
+    return current.result != CUDA_SUCCESS
+               ? current.result
+               : cuMemcpyPeerAsync(static_cast<CUdeviceptr>(target),
+                                   METRALE_POINTER(CUcontext, target_context),
+                                   static_cast<CUdeviceptr>(source),
+                                   METRALE_POINTER(CUcontext, source_context),
+                                   static_cast<size_t>(bytes), stream.stream());
+}
+
+/* Fills `count` elements of 1, 2 or 4 bytes. */
+static inline int metrale_cuMemsetAsync(int64_t slot, int64_t generation, int64_t target, int value,
+                                        int element_bytes, int64_t count)
+{
+    metrale_use stream(slot, generation, 0);
+
+    if (!stream.open) {
+        return METRALE_CLOSED;
+    }
+    metrale_current current(stream.context());
+    if (current.result != CUDA_SUCCESS) {
+        return current.result;
+    }
+    const CUdeviceptr address = static_cast<CUdeviceptr>(target);
+    const size_t elements = static_cast<size_t>(count);
+    switch (element_bytes) {
+    case 1:
+        return cuMemsetD8Async(address, static_cast<unsigned char>(value), elements, stream.stream());
+    case 2:
+        return cuMemsetD16Async(address, static_cast<unsigned short>(value), elements,
+                                stream.stream());
+    default:
+        return cuMemsetD32Async(address, static_cast<unsigned int>(value), elements, stream.stream());
+    }
+}
+
+/* The file descriptor of device memory as a dma-buf, or the CUresult as a negative number. */
+static inline int metrale_cuMemGetHandleForAddressRange(int64_t context, int64_t address,
+                                                        int64_t bytes)
+{
+    metrale_current current(context);
+    int descriptor = -1;
+    CUresult result = current.result;
+
+    if (result == CUDA_SUCCESS) {
+        result = cuMemGetHandleForAddressRange(&descriptor, static_cast<CUdeviceptr>(address),
+                                               static_cast<size_t>(bytes),
+                                               CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+    }
+    return result == CUDA_SUCCESS ? descriptor : -static_cast<int>(result);
+}
+
+#ifndef METRALE_PARSER
+/* Announces a stream's slot and makes its context current; a CUresult or METRALE_CLOSED. */
+static int metrale_driver_enter(int64_t slot, int64_t generation, metrale_entered *entered)
+{
+    metrale_slot *wanted = METRALE_POINTER(metrale_slot *, slot);
+    metrale_announcement *mine = metrale_mine;
+    CUcontext now = nullptr;
+
+    if (__builtin_expect(mine == nullptr, 0)) {
+        mine = metrale_announce_first();
+    }
+    entered->pushed = 0;
+    entered->place = &mine->slots[0];
+    mine->slots[0].store(wanted, std::memory_order_relaxed);
+    if (metrale_has_heavy_barrier) {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+    if (wanted->generation.load(std::memory_order_acquire) != generation) {
+        return METRALE_CLOSED;
+    }
+    entered->stream = static_cast<CUstream>(wanted->handle);
+    if (__builtin_expect(cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == wanted->context, 1)) {
+        return CUDA_SUCCESS;
+    }
+    CUresult result = cuCtxPushCurrent(wanted->context);
+    entered->pushed = result == CUDA_SUCCESS;
+    return result;
+}
+
+/* Undoes enter, whatever it answered. */
+static void metrale_driver_leave(const metrale_entered *entered)
+{
+    if (entered->pushed) {
+        CUcontext old;
+        cuCtxPopCurrent(&old);
+    }
+    static_cast<std::atomic<metrale_slot *> *>(entered->place)
+        ->store(nullptr, std::memory_order_release);
+}
+#endif
+
+/* Where that is. */
+static inline int64_t metrale_driver_functions(void)
+{
+    static const metrale_driver driver = {metrale_driver_enter, metrale_driver_leave,
+                                          cuCtxGetCurrent,      cuCtxPushCurrent,
+                                          cuCtxPopCurrent,      cuEventRecord,
+                                          cuEventQuery};
+
+    return static_cast<int64_t>(reinterpret_cast<uintptr_t>(&driver));
+}
 #endif

@@ -1,7 +1,630 @@
 /*
  * Flat calls of NCCL for the checked layer: handles and addresses as 64-bit integers, so that a call
  * from Java neither unboxes nor allocates. The caller has checked every argument.
+ *
+ * Answers: an ncclResult_t; METRALE_NCCL_CLOSED for a stream that was closed; METRALE_NCCL_CUDA less a
+ * CUresult where the driver refused. Functions that make something write it to a cell that outlives
+ * the call, so that another thread can abort what is being made.
  */
 #ifndef METRALE_NCCL_H
 #define METRALE_NCCL_H
+#ifndef METRALE_PARSER
+#include <atomic>
+#include <cstring>
+#include "metrale_driver.h"
+
+#define METRALE_NCCL_POINTER(type, value) (reinterpret_cast<type>(static_cast<uintptr_t>(value)))
+
+static const int METRALE_NCCL_CLOSED = -1;
+static const int METRALE_NCCL_CUDA = -1000;
+
+/* The driver, as the glue of CUDA opened it; set once before anything else here is called. */
+static std::atomic<const metrale_driver *> metrale_nccl_driver{nullptr};
+
+/* The context of one call: current when it begins, and what was current before when it ends. */
+class metrale_nccl_current
+{
+  public:
+    explicit metrale_nccl_current(int64_t context)
+        : driver_(metrale_nccl_driver.load(std::memory_order_acquire))
+    {
+        CUcontext wanted = METRALE_NCCL_POINTER(CUcontext, context);
+        CUcontext now = nullptr;
+        if (driver_->current(&now) == CUDA_SUCCESS && now == wanted) {
+            return;
+        }
+        CUresult result = driver_->push(wanted);
+        pushed_ = result == CUDA_SUCCESS;
+        code = pushed_ ? 0 : METRALE_NCCL_CUDA - static_cast<int>(result);
+    }
+    ~metrale_nccl_current()
+    {
+        if (pushed_) {
+            CUcontext old;
+            driver_->pop(&old);
+        }
+    }
+    metrale_nccl_current(const metrale_nccl_current &) = delete;
+    metrale_nccl_current &operator=(const metrale_nccl_current &) = delete;
+
+    int code = 0;
+
+  private:
+    const metrale_driver *driver_;
+    bool pushed_ = false;
+};
+
+/* A stream in use, with its context current. */
+class metrale_nccl_entered
+{
+  public:
+    metrale_nccl_entered(int64_t slot, int64_t generation)
+        : driver(metrale_nccl_driver.load(std::memory_order_acquire))
+    {
+        int result = driver->enter(slot, generation, &entered_);
+        code = result > 0 ? METRALE_NCCL_CUDA - result : result;
+    }
+    ~metrale_nccl_entered()
+    {
+        driver->leave(&entered_);
+    }
+    metrale_nccl_entered(const metrale_nccl_entered &) = delete;
+    metrale_nccl_entered &operator=(const metrale_nccl_entered &) = delete;
+
+    cudaStream_t stream() const
+    {
+        return reinterpret_cast<cudaStream_t>(entered_.stream);
+    }
+
+    const metrale_driver *driver;
+    int code;
+
+  private:
+    metrale_entered entered_;
+};
+
+/* Kinds of operations; the numbers are the checked layer's. */
+enum metrale_nccl_kind {
+    METRALE_ALL_REDUCE = 0,
+    METRALE_BROADCAST = 1,
+    METRALE_REDUCE = 2,
+    METRALE_ALL_GATHER = 3,
+    METRALE_REDUCE_SCATTER = 4,
+    METRALE_ALL_TO_ALL = 5,
+    METRALE_GATHER = 6,
+    METRALE_SCATTER = 7,
+    METRALE_SEND = 8,
+    METRALE_RECEIVE = 9,
+    METRALE_PUT_SIGNAL = 10,
+    METRALE_SIGNAL = 11,
+    METRALE_WAIT_SIGNAL = 12
+};
+
+/* One operation of a group; 96 bytes, written by Java field by field. */
+struct metrale_nccl_operation {
+    int32_t kind;
+    int32_t type;
+    int32_t op;
+    int32_t peer;
+    int64_t comm;
+    int64_t send;
+    int64_t recv;
+    int64_t count;
+    int64_t slot;
+    int64_t generation;
+    int64_t window;
+    int64_t offset;
+    int32_t signal;
+    int32_t context;
+    int32_t result;
+    int32_t unused;
+};
+static_assert(sizeof(metrale_nccl_operation) == 96, "layout is part of the interface with Java");
+
+/* What one operation needs, unpacked. */
+struct metrale_nccl_work {
+    int kind;
+    ncclComm_t comm;
+    const void *send;
+    void *recv;
+    size_t count;
+    ncclDataType_t type;
+    ncclRedOp_t op;
+    int peer;
+    cudaStream_t stream;
+};
+
+static inline ncclResult_t metrale_nccl_call(const metrale_nccl_work &w)
+{
+    switch (w.kind) {
+    case METRALE_ALL_REDUCE:
+        return ncclAllReduce(w.send, w.recv, w.count, w.type, w.op, w.comm, w.stream);
+    case METRALE_BROADCAST:
+        return ncclBroadcast(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream);
+    case METRALE_REDUCE:
+        return ncclReduce(w.send, w.recv, w.count, w.type, w.op, w.peer, w.comm, w.stream);
+    case METRALE_ALL_GATHER:
+        return ncclAllGather(w.send, w.recv, w.count, w.type, w.comm, w.stream);
+    case METRALE_REDUCE_SCATTER:
+        return ncclReduceScatter(w.send, w.recv, w.count, w.type, w.op, w.comm, w.stream);
+    case METRALE_ALL_TO_ALL:
+        return ncclAlltoAll(w.send, w.recv, w.count, w.type, w.comm, w.stream);
+    case METRALE_GATHER:
+        return ncclGather(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream);
+    case METRALE_SCATTER:
+        return ncclScatter(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream);
+    case METRALE_SEND:
+        return ncclSend(w.send, w.count, w.type, w.peer, w.comm, w.stream);
+    case METRALE_RECEIVE:
+        return ncclRecv(w.recv, w.count, w.type, w.peer, w.comm, w.stream);
+    default:
+        return ncclInvalidArgument;
+    }
+}
+
+static inline ncclResult_t metrale_nccl_one_sided(const metrale_nccl_operation *o, cudaStream_t stream)
+{
+    ncclComm_t comm = METRALE_NCCL_POINTER(ncclComm_t, o->comm);
+
+    if (o->kind == METRALE_PUT_SIGNAL) {
+        return ncclPutSignal(METRALE_NCCL_POINTER(const void *, o->send),
+                             static_cast<size_t>(o->count), static_cast<ncclDataType_t>(o->type),
+                             o->peer, METRALE_NCCL_POINTER(ncclWindow_t, o->window),
+                             static_cast<size_t>(o->offset), o->signal, o->context, 0, comm, stream);
+    }
+    if (o->kind == METRALE_SIGNAL) {
+        return ncclSignal(o->peer, o->signal, o->context, 0, comm, stream);
+    }
+    ncclWaitSignalDesc_t wait = {static_cast<int>(o->count), o->peer, o->signal, o->context};
+    return ncclWaitSignal(1, &wait, comm, stream);
+}
+
+static inline ncclResult_t metrale_nccl_grouped(const metrale_nccl_operation *o, cudaStream_t stream)
+{
+    if (o->kind >= METRALE_PUT_SIGNAL) {
+        return metrale_nccl_one_sided(o, stream);
+    }
+    metrale_nccl_work work = {o->kind,
+                              METRALE_NCCL_POINTER(ncclComm_t, o->comm),
+                              METRALE_NCCL_POINTER(const void *, o->send),
+                              METRALE_NCCL_POINTER(void *, o->recv),
+                              static_cast<size_t>(o->count),
+                              static_cast<ncclDataType_t>(o->type),
+                              static_cast<ncclRedOp_t>(o->op),
+                              o->peer,
+                              stream};
+    return metrale_nccl_call(work);
+}
+
+/* Ends a group also when an absent function throws in the middle of it. */
+class metrale_nccl_group
+{
+  public:
+    metrale_nccl_group() : code(ncclGroupStart())
+    {
+        open_ = code == ncclSuccess;
+    }
+    ~metrale_nccl_group()
+    {
+        if (open_) {
+            end();
+        }
+    }
+    metrale_nccl_group(const metrale_nccl_group &) = delete;
+    metrale_nccl_group &operator=(const metrale_nccl_group &) = delete;
+
+    ncclResult_t end()
+    {
+        open_ = false;
+        return ncclGroupEnd();
+    }
+
+    ncclResult_t code;
+
+  private:
+    bool open_;
+};
+
+/* Fills a config of the header's version, then cuts it down to what the loaded library knows. */
+static inline ncclConfig_t metrale_nccl_config(const int64_t *fields)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+
+    config.size = static_cast<size_t>(fields[0]);
+    config.version = static_cast<unsigned int>(fields[1]);
+    config.blocking = static_cast<int>(fields[2]);
+    config.cgaClusterSize = static_cast<int>(fields[3]);
+    config.minCTAs = static_cast<int>(fields[4]);
+    config.maxCTAs = static_cast<int>(fields[5]);
+    config.netName = METRALE_NCCL_POINTER(const char *, fields[6]);
+    config.splitShare = static_cast<int>(fields[7]);
+    config.trafficClass = static_cast<int>(fields[8]);
+    config.commName = METRALE_NCCL_POINTER(const char *, fields[9]);
+    config.collnetEnable = static_cast<int>(fields[10]);
+    config.CTAPolicy = static_cast<int>(fields[11]);
+    config.shrinkShare = static_cast<int>(fields[12]);
+    config.nvlsCTAs = static_cast<int>(fields[13]);
+    config.nChannelsPerNetPeer = static_cast<int>(fields[14]);
+    config.nvlinkCentricSched = static_cast<int>(fields[15]);
+    config.graphUsageMode = static_cast<int>(fields[16]);
+    config.numRmaCtx = static_cast<int>(fields[17]);
+    config.maxP2pPeers = static_cast<int>(fields[18]);
+    config.graphStreamOrdering = static_cast<int>(fields[19]);
+    config.launchOrderImplicit = static_cast<int>(fields[20]);
+    config.numRmaSig = static_cast<int>(fields[21]);
+    config.rmaEagerInit = static_cast<int>(fields[22]);
+    config.hostCftMode = static_cast<int>(fields[23]);
+    config.nvlsHostMode = static_cast<int>(fields[24]);
+    return config;
+}
+
+static inline int metrale_nccl_copy(const char *from, char *text, int capacity)
+{
+    if (from == nullptr) {
+        return 0;
+    }
+    strncpy(text, from, static_cast<size_t>(capacity));
+    return static_cast<int>(strnlen(text, static_cast<size_t>(capacity)));
+}
+#endif
+
+static inline void metrale_nccl_use_driver(int64_t functions)
+{
+    metrale_nccl_driver.store(METRALE_NCCL_POINTER(const metrale_driver *, functions),
+                              std::memory_order_release);
+}
+
+/*
+ * Queues one two-sided operation and, if that is done, records the event behind it. `what` holds the
+ * kind in bits 0 to 7, the type in 8 to 15, the reduction in 16 to 47: arguments cost time.
+ */
+static inline int metrale_nccl_submit(int64_t what, int64_t comm, int64_t send, int64_t recv,
+                                      int64_t count, int peer, int64_t slot, int64_t generation,
+                                      int64_t event)
+{
+    metrale_nccl_entered entered(slot, generation);
+
+    if (entered.code != 0) {
+        return entered.code;
+    }
+    metrale_nccl_work work = {static_cast<int>(what & 0xff),
+                              METRALE_NCCL_POINTER(ncclComm_t, comm),
+                              METRALE_NCCL_POINTER(const void *, send),
+                              METRALE_NCCL_POINTER(void *, recv),
+                              static_cast<size_t>(count),
+                              static_cast<ncclDataType_t>(what >> 8 & 0xff),
+                              static_cast<ncclRedOp_t>(what >> 16),
+                              peer,
+                              entered.stream()};
+    ncclResult_t result = metrale_nccl_call(work);
+    if (result != ncclSuccess) {
+        return result;
+    }
+    CUresult recorded = entered.driver->record(METRALE_NCCL_POINTER(CUevent, event),
+                                               reinterpret_cast<CUstream>(entered.stream()));
+    return recorded == CUDA_SUCCESS ? 0 : METRALE_NCCL_CUDA - static_cast<int>(recorded);
+}
+
+/*
+ * Runs a whole group in one call, so on one OS thread: start, every operation, end. Each operation's
+ * result is written into it; the answer is the first that is neither success nor in progress, else
+ * that of the end.
+ */
+static inline int metrale_nccl_group_run(int64_t operations, int count)
+{
+    metrale_nccl_operation *all = METRALE_NCCL_POINTER(metrale_nccl_operation *, operations);
+    metrale_nccl_group group;
+    int first = 0;
+
+    if (group.code != ncclSuccess) {
+        return group.code;
+    }
+    for (int i = 0; i < count && first == 0; i++) {
+        metrale_nccl_entered entered(all[i].slot, all[i].generation);
+        all[i].result = entered.code;
+        if (entered.code == 0) {
+            all[i].result = metrale_nccl_grouped(&all[i], entered.stream());
+        }
+        if (all[i].result != ncclSuccess && all[i].result != ncclInProgress) {
+            first = all[i].result;
+        }
+    }
+    int ended = group.end();
+    return first != 0 ? first : ended;
+}
+
+/* Records an event behind what was queued on a stream. */
+static inline int metrale_nccl_record(int64_t slot, int64_t generation, int64_t event)
+{
+    metrale_nccl_entered entered(slot, generation);
+
+    if (entered.code != 0) {
+        return entered.code;
+    }
+    CUresult result = entered.driver->record(METRALE_NCCL_POINTER(CUevent, event),
+                                             reinterpret_cast<CUstream>(entered.stream()));
+    return result == CUDA_SUCCESS ? 0 : METRALE_NCCL_CUDA - static_cast<int>(result);
+}
+
+/*
+ * How many of the events first, first+1, ... (modulo capacity) have passed, counted up to the first
+ * that has not; or METRALE_NCCL_CUDA less the CUresult of one that failed.
+ */
+static inline int metrale_nccl_passed(int64_t context, int64_t events, int capacity, int first,
+                                      int count)
+{
+    metrale_nccl_current current(context);
+    const metrale_driver *driver = metrale_nccl_driver.load(std::memory_order_acquire);
+    const int64_t *handles = METRALE_NCCL_POINTER(const int64_t *, events);
+    int passed = 0;
+
+    if (current.code != 0) {
+        return current.code;
+    }
+    while (passed < count) {
+        CUresult result =
+            driver->query(METRALE_NCCL_POINTER(CUevent, handles[(first + passed) % capacity]));
+        if (result == CUDA_ERROR_NOT_READY) {
+            return passed;
+        }
+        if (result != CUDA_SUCCESS) {
+            return METRALE_NCCL_CUDA - static_cast<int>(result);
+        }
+        passed++;
+    }
+    return passed;
+}
+
+/* The communicator's state in the lower half, the call's own result in the upper. */
+static inline int64_t metrale_ncclCommGetAsyncError(int64_t comm)
+{
+    ncclResult_t state = ncclSuccess;
+    ncclResult_t result = ncclCommGetAsyncError(METRALE_NCCL_POINTER(ncclComm_t, comm), &state);
+
+    return static_cast<int64_t>((static_cast<uint64_t>(static_cast<uint32_t>(result)) << 32) |
+                                static_cast<uint32_t>(state));
+}
+
+static inline int metrale_ncclGetErrorString(int code, char *text, int capacity)
+{
+    return metrale_nccl_copy(ncclGetErrorString(static_cast<ncclResult_t>(code)), text, capacity);
+}
+
+/* The last error of a communicator, or of the process for 0. */
+static inline int metrale_ncclGetLastError(int64_t comm, char *text, int capacity)
+{
+    return metrale_nccl_copy(ncclGetLastError(METRALE_NCCL_POINTER(ncclComm_t, comm)), text, capacity);
+}
+
+/* [out] id: 128 bytes. */
+static inline int metrale_ncclGetUniqueId(char *id)
+{
+    ncclUniqueId made;
+    ncclResult_t result = ncclGetUniqueId(&made);
+
+    memcpy(id, made.internal, sizeof(made.internal));
+    return result;
+}
+
+/* [in] ids: 128 bytes each. [out] cell: where the handle appears, possibly before the call ends. */
+static inline int metrale_ncclCommInitRank(int64_t context, int ranks, int rank, char *ids,
+                                           int id_count, const int64_t *config, int64_t cell)
+{
+    metrale_nccl_current current(context);
+    ncclComm_t *comm = METRALE_NCCL_POINTER(ncclComm_t *, cell);
+
+    if (current.code != 0) {
+        return current.code;
+    }
+    ncclConfig_t filled = metrale_nccl_config(config);
+    if (id_count == 1) {
+        ncclUniqueId id;
+        memcpy(id.internal, ids, sizeof(id.internal));
+        return ncclCommInitRankConfig(comm, ranks, id, rank, &filled);
+    }
+    return ncclCommInitRankScalable(comm, ranks, rank, id_count,
+                                    reinterpret_cast<ncclUniqueId *>(ids),
+                                    &filled);
+}
+
+static inline int metrale_ncclCommSplit(int64_t context, int64_t comm, int color, int key,
+                                        const int64_t *config, int64_t cell)
+{
+    metrale_nccl_current current(context);
+    ncclConfig_t filled = metrale_nccl_config(config);
+
+    return current.code != 0
+               ? current.code
+               : ncclCommSplit(METRALE_NCCL_POINTER(ncclComm_t, comm), color, key,
+                               METRALE_NCCL_POINTER(ncclComm_t *, cell), &filled);
+}
+
+static inline int metrale_ncclCommShrink(int64_t context, int64_t comm, int *excluded, int count,
+                                         const int64_t *config, int flags, int64_t cell)
+{
+    metrale_nccl_current current(context);
+    ncclConfig_t filled = metrale_nccl_config(config);
+
+    return current.code != 0
+               ? current.code
+               : ncclCommShrink(METRALE_NCCL_POINTER(ncclComm_t, comm), excluded, count,
+                                METRALE_NCCL_POINTER(ncclComm_t *, cell), &filled, flags);
+}
+
+/* [in] id: 128 bytes, used if has_id. */
+static inline int metrale_ncclCommGrow(int64_t context, int64_t comm, int ranks, char *id,
+                                       bool has_id, int rank, const int64_t *config, int64_t cell)
+{
+    metrale_nccl_current current(context);
+    ncclConfig_t filled = metrale_nccl_config(config);
+    ncclUniqueId copy;
+
+    memcpy(copy.internal, id, sizeof(copy.internal));
+    return current.code != 0
+               ? current.code
+               : ncclCommGrow(METRALE_NCCL_POINTER(ncclComm_t, comm), ranks,
+                              has_id ? &copy : nullptr, rank,
+                              METRALE_NCCL_POINTER(ncclComm_t *, cell), &filled);
+}
+
+static inline int metrale_ncclCommGetUniqueId(int64_t comm, char *id)
+{
+    ncclUniqueId made;
+    ncclResult_t result = ncclCommGetUniqueId(METRALE_NCCL_POINTER(ncclComm_t, comm), &made);
+
+    memcpy(id, made.internal, sizeof(made.internal));
+    return result;
+}
+
+static inline int metrale_ncclCommFinalize(int64_t context, int64_t comm)
+{
+    metrale_nccl_current current(context);
+
+    return current.code != 0 ? current.code
+                             : ncclCommFinalize(METRALE_NCCL_POINTER(ncclComm_t, comm));
+}
+
+static inline int metrale_ncclCommDestroy(int64_t context, int64_t comm)
+{
+    metrale_nccl_current current(context);
+
+    return current.code != 0 ? current.code
+                             : ncclCommDestroy(METRALE_NCCL_POINTER(ncclComm_t, comm));
+}
+
+static inline int metrale_ncclCommAbort(int64_t context, int64_t comm)
+{
+    metrale_nccl_current current(context);
+
+    /* A lost context must not keep the communicator from being aborted. */
+    return ncclCommAbort(METRALE_NCCL_POINTER(ncclComm_t, comm));
+}
+
+static inline int metrale_ncclCommRevoke(int64_t comm)
+{
+    return ncclCommRevoke(METRALE_NCCL_POINTER(ncclComm_t, comm), 0);
+}
+
+static inline int metrale_ncclCommSuspend(int64_t context, int64_t comm)
+{
+    metrale_nccl_current current(context);
+
+    return current.code != 0
+               ? current.code
+               : ncclCommSuspend(METRALE_NCCL_POINTER(ncclComm_t, comm), NCCL_SUSPEND_MEM);
+}
+
+static inline int metrale_ncclCommResume(int64_t context, int64_t comm)
+{
+    metrale_nccl_current current(context);
+
+    return current.code != 0 ? current.code
+                             : ncclCommResume(METRALE_NCCL_POINTER(ncclComm_t, comm));
+}
+
+/* [out] four: the statistics in the header's order. */
+static inline int metrale_ncclCommMemStats(int64_t comm, int64_t *four)
+{
+    for (int stat = 0; stat < 4; stat++) {
+        uint64_t value = 0;
+        ncclResult_t result = ncclCommMemStats(METRALE_NCCL_POINTER(ncclComm_t, comm),
+                                               static_cast<ncclCommMemStat_t>(stat), &value);
+        if (result != ncclSuccess) {
+            return result;
+        }
+        four[stat] = static_cast<int64_t>(value);
+    }
+    return ncclSuccess;
+}
+
+/* [out] three: ranks, this rank, the device. */
+static inline int metrale_ncclCommDescribe(int64_t comm, int *three)
+{
+    ncclComm_t wanted = METRALE_NCCL_POINTER(ncclComm_t, comm);
+    ncclResult_t result = ncclCommCount(wanted, &three[0]);
+
+    if (result == ncclSuccess) {
+        result = ncclCommUserRank(wanted, &three[1]);
+    }
+    return result == ncclSuccess ? ncclCommCuDevice(wanted, &three[2]) : result;
+}
+
+static inline int metrale_ncclCommRegister(int64_t context, int64_t comm, int64_t address,
+                                           int64_t bytes, int64_t cell)
+{
+    metrale_nccl_current current(context);
+
+    return current.code != 0
+               ? current.code
+               : ncclCommRegister(METRALE_NCCL_POINTER(ncclComm_t, comm),
+                                  METRALE_NCCL_POINTER(void *, address),
+                                  static_cast<size_t>(bytes), METRALE_NCCL_POINTER(void **, cell));
+}
+
+static inline int metrale_ncclCommDeregister(int64_t context, int64_t comm, int64_t handle)
+{
+    metrale_nccl_current current(context);
+
+    return current.code != 0 ? current.code
+                             : ncclCommDeregister(METRALE_NCCL_POINTER(ncclComm_t, comm),
+                                                  METRALE_NCCL_POINTER(void *, handle));
+}
+
+static inline int metrale_ncclCommWindowRegister(int64_t context, int64_t comm, int64_t address,
+                                                 int64_t bytes, int flags, int64_t cell)
+{
+    metrale_nccl_current current(context);
+
+    return current.code != 0
+               ? current.code
+               : ncclCommWindowRegister(METRALE_NCCL_POINTER(ncclComm_t, comm),
+                                        METRALE_NCCL_POINTER(void *, address),
+                                        static_cast<size_t>(bytes),
+                                        METRALE_NCCL_POINTER(ncclWindow_t *, cell), flags);
+}
+
+static inline int metrale_ncclCommWindowDeregister(int64_t context, int64_t comm, int64_t window)
+{
+    metrale_nccl_current current(context);
+
+    return current.code != 0
+               ? current.code
+               : ncclCommWindowDeregister(METRALE_NCCL_POINTER(ncclComm_t, comm),
+                                          METRALE_NCCL_POINTER(ncclWindow_t, window));
+}
+
+static inline int metrale_ncclMemAlloc(int64_t context, int64_t bytes, int64_t cell)
+{
+    metrale_nccl_current current(context);
+
+    return current.code != 0
+               ? current.code
+               : ncclMemAlloc(METRALE_NCCL_POINTER(void **, cell), static_cast<size_t>(bytes));
+}
+
+static inline int metrale_ncclMemFree(int64_t context, int64_t address)
+{
+    metrale_nccl_current current(context);
+
+    return current.code != 0 ? current.code : ncclMemFree(METRALE_NCCL_POINTER(void *, address));
+}
+
+/* [in] scalar: the address of one element. [out] op. */
+static inline int metrale_ncclRedOpCreatePreMulSum(int64_t comm, int64_t scalar, int type,
+                                                   bool on_device, int *op)
+{
+    ncclRedOp_t made = ncclNumOps;
+    ncclResult_t result = ncclRedOpCreatePreMulSum(
+        &made, METRALE_NCCL_POINTER(void *, scalar), static_cast<ncclDataType_t>(type),
+        on_device ? ncclScalarDevice : ncclScalarHostImmediate,
+        METRALE_NCCL_POINTER(ncclComm_t, comm));
+
+    op[0] = static_cast<int>(made);
+    return result;
+}
+
+static inline int metrale_ncclRedOpDestroy(int64_t comm, int op)
+{
+    return ncclRedOpDestroy(static_cast<ncclRedOp_t>(op), METRALE_NCCL_POINTER(ncclComm_t, comm));
+}
 #endif

@@ -20,6 +20,7 @@ final class BoundFunctions {
   private static final BytePointer ZEROS = new BytePointer(ANY_STRUCTURE_BYTES).zero();
 
   private final Map<String, List<Method>> methods = new LinkedHashMap<>();
+  private final boolean shim;
 
   /**
    * Looks for the methods of every function.
@@ -28,14 +29,18 @@ final class BoundFunctions {
    * @param functions the C names that are bound
    */
   BoundFunctions(Class<?> generated, List<String> functions) {
+    shim = generated.getSimpleName().equals("verbs");
     for (String function : functions) {
       methods.put(function, new ArrayList<>());
     }
     for (Method method : generated.getMethods()) {
       if (Modifier.isNative(method.getModifiers()) && Modifier.isStatic(method.getModifiers())) {
-        String function = called(method.getName());
-        if (function != null) {
-          methods.get(function).add(method);
+        if (shim) {
+          functions.stream()
+              .filter(function -> ShimCalls.method(function).equals(method.getName()))
+              .forEach(function -> methods.get(function).add(method));
+        } else if (called(method.getName()) != null) {
+          methods.get(called(method.getName())).add(method);
         }
       }
     }
@@ -47,13 +52,17 @@ final class BoundFunctions {
   }
 
   /**
-   * Calls a method with nothing: zeros, nulls, and structures of zeros where C takes them by value.
+   * Calls a method with nothing: zeros, nulls, and structures of zeros where C takes them by value;
+   * one of the shim with what it accepts.
    */
-  static Object call(Method method) throws Throwable {
+  Object call(String function, Method method) throws Throwable {
     Class<?>[] types = method.getParameterTypes();
     Object[] arguments = new Object[types.length];
     for (int i = 0; i < types.length; i++) {
-      arguments[i] = nothing(types[i], method.getParameterAnnotations()[i]);
+      arguments[i] =
+          shim
+              ? ShimCalls.argument(function, types[i])
+              : nothing(types[i], method.getParameterAnnotations()[i]);
     }
     try {
       return method.invoke(null, arguments);

@@ -101,6 +101,7 @@ final class BuiltLibraryTest {
       assertTrue(library.bindsAtOnce(), file::toString);
       assertFalse(library.hasExecutableStack(), file::toString);
       assertFalse(library.hasTextRelocations(), file::toString);
+      assertFalse(library.needsStaticThreadLocals(), file::toString);
       assertEquals(List.of(), library.searchPaths(), file::toString);
     }
   }

@@ -36,6 +36,7 @@ final class ElfFile {
   private static final long TAG_FLAGS = 30;
   private static final long TAG_FLAGS_1 = 0x6ffffffbL;
   private static final long FLAG_BIND_NOW = 8;
+  private static final long FLAG_STATIC_TLS = 16;
   private static final long FLAG_1_NOW = 1;
 
   private final ByteBuffer bytes;
@@ -73,6 +74,10 @@ final class ElfFile {
   boolean bindsAtOnce() {
     return dynamic(TAG_FLAGS).stream().anyMatch(flags -> (flags & FLAG_BIND_NOW) != 0)
         || dynamic(TAG_FLAGS_1).stream().anyMatch(flags -> (flags & FLAG_1_NOW) != 0);
+  }
+
+  boolean needsStaticThreadLocals() {
+    return dynamic(TAG_FLAGS).stream().anyMatch(flags -> (flags & FLAG_STATIC_TLS) != 0);
   }
 
   boolean hasTextRelocations() {

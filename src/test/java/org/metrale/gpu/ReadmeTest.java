@@ -57,7 +57,7 @@ final class ReadmeTest {
       nvmlMemory_v2_t memory = new nvmlMemory_v2_t(); // its version word is set
       if (nvml.nvmlDeviceGetHandleByIndex_v2(0, device) == 0
           && nvml.nvmlDeviceGetMemoryInfo_v2(device, memory) == 0) {
-        System.out.println(memory.free() + " of " + memory.total() + " bytes free");
+        System.out.println(memory._free() + " of " + memory.total() + " bytes free");
       }
       nvml.nvmlShutdown();
     }

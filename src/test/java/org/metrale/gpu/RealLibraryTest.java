@@ -40,8 +40,7 @@ final class RealLibraryTest {
   void ncclTellsItsVersionAndWhatItLacks(Path file) throws Exception {
     ForkedJvm.Result result = probe("nccl", file).run().succeeded();
     String folderName = file.getParent().getFileName().toString();
-    assertEquals(
-        folderName.substring(folderName.lastIndexOf('-') + 1), result.value("version"));
+    assertEquals(folderName.substring(folderName.lastIndexOf('-') + 1), result.value("version"));
     assertEquals("0", result.value("ncclGetUniqueId"));
     assertEquals("1", result.value("ncclCommInitRank"));
     assertEquals("unhandled cuda error", result.value("text").split(" \\(", -1)[0]);
@@ -77,7 +76,8 @@ final class RealLibraryTest {
   @Test
   void cuFileSaysWhetherItFoundTheDriverOrNoDevice() throws Exception {
     Path file = REAL.resolve("nvidia-cufile-1.15.0.42/libcufile.so.0");
-    // It writes its log into the working folder, which is left out here by a wrapper that changes it.
+    // It writes its log into the working folder, which is left out here by a wrapper that changes
+    // it.
     ForkedJvm.Result without = in(folder, probe("cufile", file)).run().succeeded();
     assertEquals("5033 0", without.value("cuFileDriverOpen"));
     assertEquals("1.15", without.value("version"));

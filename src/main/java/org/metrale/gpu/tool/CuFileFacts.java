@@ -26,7 +26,9 @@ final class CuFileFacts {
   private static String configuration() {
     String named = System.getenv("CUFILE_ENV_PATH_JSON");
     if (named != null) {
-      return named + " (environment)" + (Files.isReadable(Path.of(named)) ? "" : ", cannot be read");
+      return named
+          + " (environment)"
+          + (Files.isReadable(Path.of(named)) ? "" : ", cannot be read");
     }
     Path usual = Path.of("/etc/cufile.json");
     return Files.isReadable(usual) ? usual.toString() : "none: the library's defaults";

@@ -17,10 +17,10 @@ import org.metrale.gpu.NativeLibrary;
 /**
  * Says what of NVIDIA's and RDMA's software is on this machine, where it was found, and why not.
  *
- * <p>Usage: {@code Doctor [--json] [--require cuda,nccl,nvml,cufile,verbs,nvtx]}. The exit code is 0; 1 if
- * something in {@code --require} does not work, with the reason on standard error; 2 for arguments that
- * are not understood. A section that fails or does not answer within its deadline says so and does not stop
- * the others.
+ * <p>Usage: {@code Doctor [--json] [--require cuda,nccl,nvml,cufile,verbs,nvtx]}. The exit code is
+ * 0; 1 if something in {@code --require} does not work, with the reason on standard error; 2 for
+ * arguments that are not understood. A section that fails or does not answer within its deadline
+ * says so and does not stop the others.
  */
 public final class Doctor {
   private static final Duration SECTION_DEADLINE = Duration.ofSeconds(10);
@@ -98,8 +98,7 @@ public final class Doctor {
       thread.setDaemon(true);
       thread.start();
       try {
-        Map<String, Object> findings =
-            task.get(SECTION_DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
+        Map<String, Object> findings = task.get(SECTION_DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
         report.put(section.name(), findings);
         problems.put(section.name(), section.shortcomings(findings));
       } catch (ExecutionException e) {

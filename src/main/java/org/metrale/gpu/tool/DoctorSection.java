@@ -9,12 +9,14 @@ interface DoctorSection {
   String name();
 
   /**
-   * Looks at the machine. Values are texts, numbers, booleans, lists and maps with texts as keys, in the
-   * order in which they are to be read. May throw anything.
+   * Looks at the machine. Values are texts, numbers, booleans, lists and maps with texts as keys,
+   * in the order in which they are to be read. May throw anything.
    */
   Map<String, Object> examine();
 
-  /** Why {@code --require} is not met, or an empty list; called after {@link #examine()} succeeded. */
+  /**
+   * Why {@code --require} is not met, or an empty list; called after {@link #examine()} succeeded.
+   */
   default List<String> shortcomings(Map<String, Object> findings) {
     return List.of();
   }

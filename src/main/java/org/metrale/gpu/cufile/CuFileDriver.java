@@ -1,0 +1,255 @@
+package org.metrale.gpu.cufile;
+
+import com.google.errorprone.annotations.MustBeClosed;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.metrale.gpu.GpuException;
+import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.cuda.CudaContext;
+
+/**
+ * Reads and writes files by cuFile where it works, by the file system's calls where it does not.
+ *
+ * <p>Opening always succeeds: {@link #unavailabilityCause()} says why cuFile is not used, and each
+ * transfer's result says which way it went. A file that must not do without GPUDirect Storage is
+ * opened with {@link CuFilePolicy#FORCE_GDS}.
+ *
+ * <p>The library's own driver is opened for the first of these objects in a process and closed with
+ * the last. While the process ends it is left open: CUDA may be gone by then. cuFile's log goes to
+ * the folder of the options, by the variable {@code CUFILE_LOGFILE_PATH}, which is set for the
+ * process unless it is set already; open the driver early, before other threads read variables.
+ *
+ * <p><b>Ownership:</b> files, buffers and batches keep it open. Close it before the CUDA contexts
+ * of the memory that it moved.
+ *
+ * <p><b>Threading:</b> safe for any number of threads.
+ */
+public final class CuFileDriver extends NativeResource {
+  private final CuFileOptions options;
+
+  /** Null if cuFile's driver is open. */
+  private final GpuException problem;
+
+  private final TaskPool pool;
+  private final List<DeviceBounce> bounces = new ArrayList<>();
+
+  private CuFileDriver(CuFileOptions options, GpuException problem) {
+    this.options = options;
+    this.problem = problem;
+    this.pool = new TaskPool(options);
+  }
+
+  /**
+   * Opens the driver with the usual options.
+   *
+   * @return the driver; close it
+   * @wraps {@code cuFileDriverOpen}; cufile.h, cuFile 1.0 and later
+   */
+  @MustBeClosed
+  public static CuFileDriver open() {
+    return open(CuFileOptions.defaults());
+  }
+
+  /**
+   * Opens the driver.
+   *
+   * <p><b>Blocking:</b> at most {@link CuFileOptions#openTimeout()}.
+   *
+   * @param options how it works
+   * @return the driver; close it
+   * @wraps {@code cuFileDriverOpen}; cufile.h, cuFile 1.0 and later
+   */
+  @MustBeClosed
+  public static CuFileDriver open(CuFileOptions options) {
+    GpuException problem =
+        options.useCuFile()
+            ? DriverDoor.instance().open(options)
+            : CuFileException.of(
+                "cuFileDriverOpen",
+                CuFileResult.DRIVER_NOT_INITIALIZED,
+                CuFileException.Where.note("not called: the options leave cuFile out"));
+    return new CuFileDriver(options, problem);
+  }
+
+  /**
+   * Whether cuFile is used at all.
+   *
+   * @return false if every transfer goes by the file system's calls
+   */
+  public boolean isCuFileOpen() {
+    return problem == null;
+  }
+
+  /**
+   * Why cuFile is not used.
+   *
+   * @return the absent library or the refused opening; empty if cuFile is used
+   */
+  public Optional<GpuException> unavailabilityCause() {
+    return Optional.ofNullable(problem);
+  }
+
+  /**
+   * How it works.
+   *
+   * @return the options given at opening
+   */
+  public CuFileOptions options() {
+    return options;
+  }
+
+  /**
+   * What the driver can do here.
+   *
+   * @return its properties
+   * @throws CuFileException if cuFile refuses, or its driver is not open
+   * @throws org.metrale.gpu.LibraryUnavailableException if there is no cuFile
+   * @wraps {@code cuFileDriverGetProperties}; cufile.h, cuFile 1.0 and later
+   */
+  public CuFileProperties properties() {
+    requireCuFile();
+    return using(() -> new CuFileProperties(CuFileCalls.cuFileDriverGetProperties()));
+  }
+
+  /**
+   * The driver's parameters.
+   *
+   * @return a view that asks and sets them
+   * @throws CuFileException if cuFile's driver is not open
+   * @throws org.metrale.gpu.LibraryUnavailableException if there is no cuFile
+   */
+  public CuFileParameters parameters() {
+    requireCuFile();
+    return new CuFileParameters();
+  }
+
+  /**
+   * Begins to count.
+   *
+   * @param level 1 for counts and sums, 2 for sizes too, 3 for devices too, 0 for nothing
+   * @throws CuFileException if cuFile refuses, or its driver is not open
+   * @throws org.metrale.gpu.LibraryUnavailableException if there is no cuFile, or it is too old
+   * @wraps {@code cuFileSetStatsLevel}, {@code cuFileStatsStart}; cufile.h, cuFile 1.14 and later
+   */
+  public void startStatistics(int level) {
+    requireCuFile();
+    using(
+        () -> {
+          CuFileCalls.cuFileSetStatsLevel(level);
+          if (level > 0) {
+            CuFileCalls.cuFileStatsStart();
+          }
+          return null;
+        });
+  }
+
+  /**
+   * Forgets what was counted.
+   *
+   * @throws CuFileException if cuFile refuses, or its driver is not open
+   * @throws org.metrale.gpu.LibraryUnavailableException if there is no cuFile, or it is too old
+   * @wraps {@code cuFileStatsReset}; cufile.h, cuFile 1.14 and later
+   */
+  public void resetStatistics() {
+    requireCuFile();
+    using(
+        () -> {
+          CuFileCalls.cuFileStatsReset();
+          return null;
+        });
+  }
+
+  /**
+   * Ends counting; what was counted stays.
+   *
+   * @throws CuFileException if cuFile refuses, or its driver is not open
+   * @throws org.metrale.gpu.LibraryUnavailableException if there is no cuFile, or it is too old
+   * @wraps {@code cuFileStatsStop}; cufile.h, cuFile 1.14 and later
+   */
+  public void stopStatistics() {
+    requireCuFile();
+    using(
+        () -> {
+          CuFileCalls.cuFileStatsStop();
+          return null;
+        });
+  }
+
+  /**
+   * What was counted.
+   *
+   * @return the statistics of the level that was started
+   * @throws CuFileException if cuFile refuses, or its driver is not open
+   * @throws org.metrale.gpu.LibraryUnavailableException if there is no cuFile, or it is too old
+   * @wraps {@code cuFileGetStatsL1}, {@code cuFileGetStatsL2}, {@code cuFileGetStatsL3}; cufile.h,
+   *     cuFile 1.14 and later
+   */
+  public CuFileStatistics statistics() {
+    requireCuFile();
+    return using(
+        () -> {
+          int level = Math.max(1, CuFileCalls.cuFileGetStatsLevel());
+          return new CuFileStatistics(level, CuFileCalls.cuFileGetStats(level));
+        });
+  }
+
+  /**
+   * Why GPUDirect Storage is on or off for a file.
+   *
+   * @param file the file, or a folder for files to come
+   * @return what was found
+   */
+  public GdsStatus status(Path file) {
+    return GdsStatus.of(this, file);
+  }
+
+  @Override
+  protected void free() {
+    RuntimeException first = null;
+    pool.close();
+    for (DeviceBounce bounce : bounces) {
+      try {
+        bounce.close();
+      } catch (RuntimeException e) {
+        first = e;
+      }
+    }
+    if (problem == null) {
+      DriverDoor.instance().close();
+    }
+    if (first != null) {
+      throw first;
+    }
+  }
+
+  @Override
+  public String toString() {
+    return problem == null ? "cuFile driver" : "cuFile driver without cuFile";
+  }
+
+  TaskPool pool() {
+    return pool;
+  }
+
+  /** The way to a device without cuFile, made at first use. */
+  DeviceBounce bounce(CudaContext context) {
+    synchronized (bounces) {
+      for (DeviceBounce known : bounces) {
+        if (known.context() == context) {
+          return known;
+        }
+      }
+      DeviceBounce fresh = new DeviceBounce(context, options.taskSizeBytes());
+      bounces.add(fresh);
+      return fresh;
+    }
+  }
+
+  void requireCuFile() {
+    if (problem != null) {
+      throw problem;
+    }
+  }
+}

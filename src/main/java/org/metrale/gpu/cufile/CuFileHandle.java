@@ -1,0 +1,397 @@
+package org.metrale.gpu.cufile;
+
+import com.google.errorprone.annotations.MustBeClosed;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import org.metrale.gpu.GpuException;
+import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.cuda.CudaStream;
+
+/**
+ * An open file, to be read into and written from host and device memory at any offset and size.
+ *
+ * <p>Device memory goes through cuFile where the policy allows it and it is there; else through
+ * pinned host memory. Host memory goes by the file system's calls, with {@link
+ * CuFilePolicy#FORCE_GDS} through cuFile. Where they go by the file system's calls, the aligned
+ * middle passes by the page cache and the ragged ends do not; the alignment is asked from the file
+ * system.
+ *
+ * <p><b>Ownership:</b> keeps its driver open, and its memory while a transfer runs.
+ *
+ * <p><b>Threading:</b> safe for any number of threads. <b>Blocking:</b> transfers wait for the
+ * storage, as the file system's own calls do.
+ */
+public final class CuFileHandle extends NativeResource {
+  private final OpenFile file;
+  private final Mover mover;
+
+  /** cuFile's handle; only where {@link #route} is not POSIX. */
+  private final long handle;
+
+  private final CuFileRoute route;
+  private final GpuException fallbackCause;
+
+  private CuFileHandle(
+      CuFileDriver driver, OpenFile file, CuFilePolicy policy, Registration found) {
+    super(driver);
+    this.file = file;
+    this.handle = found.handle();
+    this.mover = new Mover(driver, file, policy, found.handle(), found.route());
+    this.route = found.route();
+    this.fallbackCause = found.problem();
+  }
+
+  /**
+   * Opens a file.
+   *
+   * @param driver the driver
+   * @param path the file
+   * @param policy which ways are allowed
+   * @param options {@code READ} (if none is given), {@code WRITE}, {@code CREATE}, {@code
+   *     TRUNCATE_EXISTING}
+   * @return the file; close it
+   * @throws CuFileException if the file cannot be opened, or not in the forced way
+   * @throws org.metrale.gpu.LibraryUnavailableException if the policy needs cuFile and there is
+   *     none
+   * @throws IllegalArgumentException if it is neither a regular file nor a block device, or an
+   *     option is not known
+   * @wraps {@code cuFileHandleRegister}; cufile.h, cuFile 1.0 and later
+   */
+  @MustBeClosed
+  public static CuFileHandle open(
+      CuFileDriver driver, Path path, CuFilePolicy policy, OpenOption... options) {
+    return open(driver, OpenFile.open(path, Set.of(options)), policy);
+  }
+
+  /**
+   * Opens the file of a channel once more; the channel may be closed before this.
+   *
+   * @param driver the driver
+   * @param channel a channel of the JDK's own
+   * @param policy which ways are allowed
+   * @return the file; close it
+   * @throws CuFileException if the file cannot be opened in the forced way
+   * @throws org.metrale.gpu.LibraryUnavailableException if the policy needs cuFile and there is
+   *     none
+   * @throws IllegalArgumentException if the channel is closed or has no descriptor, or it is
+   *     neither a regular file nor a block device
+   * @wraps {@code cuFileHandleRegister}; cufile.h, cuFile 1.0 and later
+   */
+  @MustBeClosed
+  public static CuFileHandle open(CuFileDriver driver, FileChannel channel, CuFilePolicy policy) {
+    return open(driver, OpenFile.open(channel), policy);
+  }
+
+  @MustBeClosed
+  private static CuFileHandle open(CuFileDriver driver, OpenFile file, CuFilePolicy policy) {
+    boolean made = false;
+    Registration found = null;
+    try {
+      found = Registration.of(driver, file, policy);
+      CuFileHandle out = new CuFileHandle(driver, file, policy, found);
+      made = true;
+      return out;
+    } finally {
+      if (!made) {
+        if (found != null && found.route() != CuFileRoute.POSIX) {
+          CuFileCalls.cuFileHandleDeregister(found.handle());
+        }
+        file.close();
+      }
+    }
+  }
+
+  /**
+   * Which way transfers of device memory go.
+   *
+   * @return the way, as far as it can be told before
+   */
+  public CuFileRoute route() {
+    return route;
+  }
+
+  /**
+   * Why the file does not go through cuFile although the policy allows it.
+   *
+   * @return what was refused; empty if it does, or must not
+   */
+  public Optional<GpuException> fallbackCause() {
+    return Optional.ofNullable(fallbackCause);
+  }
+
+  /**
+   * What offsets and lengths must be multiples of to pass by the page cache.
+   *
+   * @return bytes, or 0 if the file system does not offer it
+   */
+  public long directAlignmentBytes() {
+    return file.offsetAlignment();
+  }
+
+  /**
+   * The kind of the file's file system.
+   *
+   * @return for example {@code ext4}
+   */
+  public String fileSystem() {
+    return file.fileSystem();
+  }
+
+  /**
+   * The file's size now.
+   *
+   * @return bytes
+   */
+  public long sizeBytes() {
+    return answered("fstat", using(() -> CuFileCalls.fileSize(file.buffered())), -1, -1);
+  }
+
+  /**
+   * Waits until what was written is on the storage.
+   *
+   * @throws CuFileException if the file system says no
+   */
+  public void sync() {
+    answered("fdatasync", using(() -> (long) CuFileCalls.fdatasync(file.buffered())), -1, -1);
+  }
+
+  /**
+   * Reads into registered memory.
+   *
+   * @param target where the bytes go
+   * @param targetOffsetBytes where in the buffer
+   * @param fileOffsetBytes where in the file
+   * @param lengthBytes how many bytes
+   * @return what was done; fewer bytes where the file ends
+   * @throws CuFileException if nothing could be read and the file has not ended
+   * @throws IndexOutOfBoundsException if the range is not inside the buffer
+   * @throws IllegalStateException if this file or the buffer is closed
+   * @wraps {@code cuFileRead}; cufile.h, cuFile 1.0 and later
+   */
+  public CuFileTransfer read(
+      CuFileBuffer target, long targetOffsetBytes, long fileOffsetBytes, long lengthBytes) {
+    return transfer(false, target, targetOffsetBytes, fileOffsetBytes, lengthBytes);
+  }
+
+  /**
+   * Writes from registered memory.
+   *
+   * @param source where the bytes come from
+   * @param sourceOffsetBytes where in the buffer
+   * @param fileOffsetBytes where in the file
+   * @param lengthBytes how many bytes
+   * @return what was done
+   * @throws CuFileException if nothing could be written
+   * @throws IndexOutOfBoundsException if the range is not inside the buffer
+   * @throws IllegalStateException if this file or the buffer is closed
+   * @wraps {@code cuFileWrite}; cufile.h, cuFile 1.0 and later
+   */
+  public CuFileTransfer write(
+      CuFileBuffer source, long sourceOffsetBytes, long fileOffsetBytes, long lengthBytes) {
+    return transfer(true, source, sourceOffsetBytes, fileOffsetBytes, lengthBytes);
+  }
+
+  /**
+   * Fills memory that is not registered.
+   *
+   * @param target where the bytes go, all of it
+   * @param fileOffsetBytes where in the file
+   * @return what was done; fewer bytes where the file ends
+   * @throws CuFileException if nothing could be read and the file has not ended
+   * @throws IllegalStateException if this file or the memory is closed
+   * @wraps {@code cuFileRead}; cufile.h, cuFile 1.0 and later
+   */
+  public CuFileTransfer read(CuFileMemory target, long fileOffsetBytes) {
+    return transfer(false, target, fileOffsetBytes);
+  }
+
+  /**
+   * Writes memory that is not registered.
+   *
+   * @param source where the bytes come from, all of it
+   * @param fileOffsetBytes where in the file
+   * @return what was done
+   * @throws CuFileException if nothing could be written
+   * @throws IllegalStateException if this file or the memory is closed
+   * @wraps {@code cuFileWrite}; cufile.h, cuFile 1.0 and later
+   */
+  public CuFileTransfer write(CuFileMemory source, long fileOffsetBytes) {
+    return transfer(true, source, fileOffsetBytes);
+  }
+
+  /**
+   * Fills a direct buffer from its position to its limit, and advances its position.
+   *
+   * @param target where the bytes go
+   * @param fileOffsetBytes where in the file
+   * @return what was done; fewer bytes where the file ends
+   * @throws CuFileException if nothing could be read and the file has not ended
+   * @throws IllegalArgumentException if the buffer is not direct
+   */
+  public CuFileTransfer read(ByteBuffer target, long fileOffsetBytes) {
+    CuFileTransfer done = read(CuFileMemory.of(target), fileOffsetBytes);
+    target.position(target.position() + (int) done.lengthBytes());
+    return done;
+  }
+
+  /**
+   * Writes a direct buffer from its position to its limit, and advances its position.
+   *
+   * @param source where the bytes come from
+   * @param fileOffsetBytes where in the file
+   * @return what was done
+   * @throws CuFileException if nothing could be written
+   * @throws IllegalArgumentException if the buffer is not direct
+   */
+  public CuFileTransfer write(ByteBuffer source, long fileOffsetBytes) {
+    CuFileTransfer done = write(CuFileMemory.of(source), fileOffsetBytes);
+    source.position(source.position() + (int) done.lengthBytes());
+    return done;
+  }
+
+  /**
+   * Queues a read on a stream.
+   *
+   * @param target registered memory; stays open until the operation is closed
+   * @param targetOffsetBytes where in the buffer
+   * @param fileOffsetBytes where in the file
+   * @param lengthBytes how many bytes
+   * @param stream the stream
+   * @return the operation; close it when it is done
+   * @throws CuFileException if cuFile refuses
+   * @throws org.metrale.gpu.LibraryUnavailableException if the library has no such call
+   * @wraps {@code cuFileReadAsync}; cufile.h, cuFile 1.4 and later
+   */
+  @MustBeClosed
+  public CuFileOperation readAsync(
+      CuFileBuffer target,
+      long targetOffsetBytes,
+      long fileOffsetBytes,
+      long lengthBytes,
+      CudaStream stream) {
+    Objects.checkFromIndexSize(targetOffsetBytes, lengthBytes, target.memory().lengthBytes());
+    requireOffset(fileOffsetBytes, lengthBytes);
+    return CuFileOperation.start(
+        this,
+        target,
+        stream,
+        new CuFileOperation.Work(false, lengthBytes, fileOffsetBytes, targetOffsetBytes));
+  }
+
+  /**
+   * Queues a write on a stream.
+   *
+   * @param source registered memory; stays open until the operation is closed
+   * @param sourceOffsetBytes where in the buffer
+   * @param fileOffsetBytes where in the file
+   * @param lengthBytes how many bytes
+   * @param stream the stream
+   * @return the operation; close it when it is done
+   * @throws CuFileException if cuFile refuses
+   * @throws org.metrale.gpu.LibraryUnavailableException if the library has no such call
+   * @wraps {@code cuFileWriteAsync}; cufile.h, cuFile 1.4 and later
+   */
+  @MustBeClosed
+  public CuFileOperation writeAsync(
+      CuFileBuffer source,
+      long sourceOffsetBytes,
+      long fileOffsetBytes,
+      long lengthBytes,
+      CudaStream stream) {
+    Objects.checkFromIndexSize(sourceOffsetBytes, lengthBytes, source.memory().lengthBytes());
+    requireOffset(fileOffsetBytes, lengthBytes);
+    return CuFileOperation.start(
+        this,
+        source,
+        stream,
+        new CuFileOperation.Work(true, lengthBytes, fileOffsetBytes, sourceOffsetBytes));
+  }
+
+  @Override
+  protected void free() {
+    if (route != CuFileRoute.POSIX) {
+      CuFileCalls.cuFileHandleDeregister(handle);
+    }
+    file.close();
+  }
+
+  @Override
+  public String toString() {
+    return "cuFile handle of " + file.path();
+  }
+
+  long handle() {
+    return handle;
+  }
+
+  CuFileSpan span(CuFileMemory memory) {
+    return mover.span(memory);
+  }
+
+  OpenFile file() {
+    return file;
+  }
+
+  CuFileException failed(String call, long answer, long offset, long lengthBytes) {
+    return mover.failed(call, answer, offset, lengthBytes);
+  }
+
+  static void requireOffset(long fileOffsetBytes, long lengthBytes) {
+    if (fileOffsetBytes < 0 || lengthBytes < 0 || fileOffsetBytes + lengthBytes < 0) {
+      throw new IndexOutOfBoundsException(
+          "no range of a file: offset " + fileOffsetBytes + ", length " + lengthBytes);
+    }
+  }
+
+  private CuFileTransfer transfer(
+      boolean write, CuFileBuffer buffer, long bufferOffset, long fileOffset, long lengthBytes) {
+    CuFileMemory memory = buffer.memory();
+    Objects.checkFromIndexSize(bufferOffset, lengthBytes, memory.lengthBytes());
+    requireOffset(fileOffset, lengthBytes);
+    acquire();
+    try {
+      buffer.begin();
+      try {
+        return mover.move(write, memory, bufferOffset, fileOffset, lengthBytes);
+      } finally {
+        buffer.end();
+      }
+    } finally {
+      release();
+    }
+  }
+
+  private CuFileTransfer transfer(boolean write, CuFileMemory memory, long fileOffset) {
+    requireOffset(fileOffset, memory.lengthBytes());
+    memory.requireOpen();
+    acquire();
+    try (CuFileHold hold = CuFileHold.open("memory of a transfer", memory.owners())) {
+      Objects.requireNonNull(hold);
+      return mover.move(write, memory, 0, fileOffset, memory.lengthBytes());
+    } finally {
+      release();
+    }
+  }
+
+  private long answered(String call, long answer, long offset, long lengthBytes) {
+    if (answer < 0) {
+      throw CuFileException.ofNegative(call, answer, file.where(offset, lengthBytes, ""));
+    }
+    return answer;
+  }
+
+  /** A transfer whose memory and file the caller keeps open. */
+  CuFileTransfer moveHeld(CuFileBuffer buffer, CuFileOperation.Work work) {
+    return mover.move(
+        work.write(),
+        buffer.memory(),
+        work.memoryOffsetBytes(),
+        work.fileOffsetBytes(),
+        work.lengthBytes());
+  }
+}

@@ -1,0 +1,92 @@
+package org.metrale.gpu.cufile;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+
+/**
+ * How a driver works.
+ *
+ * @param threads how many threads share one large transfer, the caller among them
+ * @param taskSizeBytes what one thread moves at a time; a transfer no larger stays in its caller's
+ *     thread. A multiple of 64 KiB
+ * @param logFolder where cuFile writes its {@code cufile.log}; empty leaves it to cuFile's own
+ *     settings, which is the working directory by default
+ * @param openTimeout how long opening cuFile's driver may take before the driver does without it
+ * @param useCuFile false keeps away from cuFile altogether
+ */
+public record CuFileOptions(
+    int threads,
+    long taskSizeBytes,
+    Optional<Path> logFolder,
+    Duration openTimeout,
+    boolean useCuFile) {
+  private static final long TASK_STEP_BYTES = 64 << 10;
+
+  /**
+   * Checks the numbers.
+   *
+   * @param threads at least 1
+   * @param taskSizeBytes a multiple of 64 KiB, at least that
+   * @param logFolder where the log goes
+   * @param openTimeout positive
+   * @param useCuFile whether cuFile is used
+   * @throws IllegalArgumentException if one is out of range
+   */
+  public CuFileOptions {
+    if (threads < 1 || threads > 256) {
+      throw new IllegalArgumentException("threads " + threads + " is not within 1 to 256");
+    }
+    if (taskSizeBytes < TASK_STEP_BYTES || taskSizeBytes % TASK_STEP_BYTES != 0) {
+      throw new IllegalArgumentException(
+          "taskSizeBytes " + taskSizeBytes + " is no multiple of " + TASK_STEP_BYTES);
+    }
+    if (openTimeout.isNegative() || openTimeout.isZero()) {
+      throw new IllegalArgumentException("openTimeout " + openTimeout + " is not positive");
+    }
+  }
+
+  /**
+   * Four threads at most, 4 MiB a task, the log in the folder for temporary files, ten seconds.
+   *
+   * @return the options that are used where none are given
+   */
+  public static CuFileOptions defaults() {
+    return new CuFileOptions(
+        Math.min(4, Runtime.getRuntime().availableProcessors()),
+        4 << 20,
+        Optional.of(Path.of(System.getProperty("java.io.tmpdir"))),
+        Duration.ofSeconds(10),
+        true);
+  }
+
+  /**
+   * The same, shared differently.
+   *
+   * @param threads how many threads share one large transfer
+   * @param taskSizeBytes what one thread moves at a time
+   * @return new options
+   */
+  public CuFileOptions withThreads(int threads, long taskSizeBytes) {
+    return new CuFileOptions(threads, taskSizeBytes, logFolder, openTimeout, useCuFile);
+  }
+
+  /**
+   * The same without cuFile.
+   *
+   * @return new options
+   */
+  public CuFileOptions withoutCuFile() {
+    return new CuFileOptions(threads, taskSizeBytes, logFolder, openTimeout, false);
+  }
+
+  /**
+   * The same with another folder for cuFile's log.
+   *
+   * @param folder an existing folder
+   * @return new options
+   */
+  public CuFileOptions withLogFolder(Path folder) {
+    return new CuFileOptions(threads, taskSizeBytes, Optional.of(folder), openTimeout, useCuFile);
+  }
+}

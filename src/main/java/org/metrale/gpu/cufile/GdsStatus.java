@@ -1,0 +1,187 @@
+package org.metrale.gpu.cufile;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.metrale.gpu.GpuException;
+import org.metrale.gpu.NativeLibrary;
+
+/**
+ * Why GPUDirect Storage is on or off for a file.
+ *
+ * @param file what was looked at
+ * @param route the way that device memory would go
+ * @param library cuFile's file and version, or an empty text
+ * @param driver what opening cuFile's driver said, {@code open} or {@code not opened}
+ * @param nvidiaFsLoaded whether the nvidia-fs module is loaded
+ * @param nvidiaFsVersion what it says of itself, or an empty text
+ * @param p2pDma whether cuFile can use the kernel's peer-to-peer DMA, empty if its driver is not
+ *     open
+ * @param compatAllowed whether cuFile may go through host memory, empty if its driver is not open
+ * @param configuration the configuration file that cuFile reads, or an empty text if there is none
+ * @param fileSystem the kind of the file's file system
+ * @param directAlignmentBytes what direct transfers align to, 0 if the file system does not offer
+ *     them, -1 if there is no such file
+ * @param pageBytes the kernel's page size
+ * @param reasons what keeps GPUDirect Storage off, in words; empty if it is on
+ */
+public record GdsStatus(
+    Path file,
+    CuFileRoute route,
+    String library,
+    String driver,
+    boolean nvidiaFsLoaded,
+    String nvidiaFsVersion,
+    Optional<Boolean> p2pDma,
+    Optional<Boolean> compatAllowed,
+    String configuration,
+    String fileSystem,
+    long directAlignmentBytes,
+    long pageBytes,
+    List<String> reasons) {
+  /**
+   * Looks without opening cuFile's driver.
+   *
+   * @param file the file, or a folder for files to come
+   * @return what was found
+   */
+  public static GdsStatus look(Path file) {
+    return look(file, null, "not opened", null);
+  }
+
+  static GdsStatus of(CuFileDriver driver, Path file) {
+    Optional<GpuException> problem = driver.unavailabilityCause();
+    return problem.isPresent()
+        ? look(file, null, problem.get().getMessage(), problem.get())
+        : look(file, driver.properties(), "open", null);
+  }
+
+  private static GdsStatus look(
+      Path file, CuFileProperties properties, String driver, GpuException problem) {
+    long[] storage = storage(file);
+    String fileSystem = storage[0] < 0 ? FileSystems.ofFolder(file) : FileSystems.name(storage[0]);
+    boolean loaded = Routes.nvidiaFsLoaded();
+    CuFileRoute route =
+        properties == null ? CuFileRoute.POSIX : Routes.of(properties, fileSystem, storage[1] != 0);
+    Optional<CuFileProperties> known = Optional.ofNullable(properties);
+    return new GdsStatus(
+        file,
+        route,
+        openedLibrary(),
+        driver,
+        loaded,
+        read(Path.of("/proc/driver/nvidia-fs/version")),
+        known.map(CuFileProperties::hasP2pDma),
+        known.map(CuFileProperties::isCompatAllowed),
+        usedConfiguration(),
+        fileSystem,
+        storage[1],
+        CuFileCalls.pageBytes(),
+        reasons(route, known, problem, fileSystem, storage[1]));
+  }
+
+  private static List<String> reasons(
+      CuFileRoute route,
+      Optional<CuFileProperties> properties,
+      GpuException problem,
+      String fileSystem,
+      long alignment) {
+    List<String> out = new ArrayList<>();
+    if (route == CuFileRoute.GDS || route == CuFileRoute.P2PDMA) {
+      return out;
+    }
+    if (problem != null) {
+      out.add("cuFile is not in use: " + problem.getMessage());
+    } else if (properties.isEmpty()) {
+      out.add("cuFile's driver was not opened");
+    }
+    boolean nvidiaFs = properties.map(p -> p.nvidiaFsMajor() > 0).orElseGet(Routes::nvidiaFsLoaded);
+    boolean p2p = properties.map(CuFileProperties::hasP2pDma).orElse(false);
+    if (!nvidiaFs && !p2p) {
+      out.add(
+          "neither the nvidia-fs module is loaded nor peer-to-peer DMA switched on (use_pci_p2pdma"
+              + " in cufile.json, and the driver's own setting)");
+    }
+    if (Routes.isMemory(fileSystem)) {
+      out.add("a device cannot read from " + fileSystem + " by itself");
+    }
+    if (alignment == 0) {
+      out.add(fileSystem + " refuses direct transfers (O_DIRECT)");
+    }
+    if (out.isEmpty()) {
+      out.add("cuFile does not support GPUDirect Storage on " + fileSystem + " here");
+    }
+    return out;
+  }
+
+  /** The kernel's number of the file system or -1, and the alignment. */
+  private static long[] storage(Path file) {
+    if (!Files.isRegularFile(file)) {
+      return new long[] {-1, -1};
+    }
+    try {
+      OpenFile open = OpenFile.open(file, java.util.Set.of());
+      try {
+        return new long[] {CuFileCalls.fileSystem(open.buffered()), open.offsetAlignment()};
+      } finally {
+        open.close();
+      }
+    } catch (GpuException e) {
+      return new long[] {-1, -1}; // it may not be read
+    }
+  }
+
+  private static String openedLibrary() {
+    return NativeLibrary.CUFILE
+        .file()
+        .map(path -> path + " " + NativeLibrary.CUFILE.version().orElse("of unknown version"))
+        .orElse("");
+  }
+
+  private static String usedConfiguration() {
+    String named = System.getenv("CUFILE_ENV_PATH_JSON");
+    if (named != null) {
+      return named;
+    }
+    Path usual = Path.of("/etc/cufile.json");
+    return Files.isReadable(usual) ? usual.toString() : "";
+  }
+
+  private static String read(Path file) {
+    try {
+      return Files.readString(file, StandardCharsets.ISO_8859_1).strip();
+    } catch (IOException e) {
+      return "";
+    }
+  }
+
+  @Override
+  public String toString() {
+    StringBuilder out = new StringBuilder();
+    line(out, "file", file + " (" + fileSystem + ")");
+    line(out, "route", route.toString());
+    line(out, "cuFile", library.isEmpty() ? "not available" : library);
+    line(out, "driver", driver);
+    line(out, "nvidia-fs", nvidiaFsLoaded ? "loaded " + nvidiaFsVersion : "not loaded");
+    line(out, "peer-to-peer DMA", p2pDma.map(on -> on ? "yes" : "no").orElse("unknown"));
+    line(out, "compatible mode", compatAllowed.map(on -> on ? "yes" : "no").orElse("unknown"));
+    line(out, "configuration", configuration.isEmpty() ? "built in" : configuration);
+    line(
+        out,
+        "direct transfers",
+        directAlignmentBytes < 0
+            ? "unknown"
+            : directAlignmentBytes == 0 ? "no" : "aligned to " + directAlignmentBytes);
+    line(out, "page size", Long.toString(pageBytes));
+    reasons.forEach(reason -> line(out, "off because", reason));
+    return out.toString();
+  }
+
+  private static void line(StringBuilder out, String name, String value) {
+    out.append(name).append(": ").append(value).append(System.lineSeparator());
+  }
+}

@@ -1,0 +1,133 @@
+package org.metrale.gpu.nccl;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.metrale.gpu.cuda.CudaBuffer;
+
+/**
+ * The last operations of one communicator, in arrays that are written without allocation.
+ *
+ * <p>One writer at a time (whoever holds the communicator); readers may see an operation half
+ * overwritten and then leave it out: an entry's number is cleared first and set last.
+ */
+final class FlightRing {
+  private static final int STRIDE = 8;
+  private static final int SEQUENCE = 0;
+  private static final int WHAT = 1;
+  private static final int COUNT = 2;
+  private static final int PEER = 3;
+  private static final int STREAM = 4;
+  private static final int ISSUED = 5;
+  private static final int FINISHED = 6;
+
+  private static final int TYPE_SHIFT = 8;
+  private static final int OP_SHIFT = 16;
+  private static final int BYTE = 0xff;
+
+  private final int mask;
+  private final long[] entries;
+
+  /** Keeps the buffers of operations that may still run reachable. */
+  private final CudaBuffer[] buffers;
+
+  FlightRing(int capacity) {
+    mask = capacity - 1;
+    entries = new long[capacity * STRIDE];
+    buffers = new CudaBuffer[2 * capacity];
+    for (int i = 0; i < capacity; i++) {
+      entries[i * STRIDE] = -1;
+    }
+  }
+
+  /** Kind, type and reduction in one number, as the shim takes it too. */
+  static long what(NcclOperationKind kind, int type, int op) {
+    return kind.code() | (type << TYPE_SHIFT) | ((long) op << OP_SHIFT);
+  }
+
+  int capacity() {
+    return mask + 1;
+  }
+
+  /** Writes an operation that is about to be issued; {@code finish} and {@code publish} follow. */
+  void write(long sequence, long what, long count, int peer, long stream) {
+    int at = ((int) sequence & mask) * STRIDE;
+    long[] all = entries;
+    all[at] = -1;
+    all[at + WHAT] = what;
+    all[at + COUNT] = count;
+    all[at + PEER] = peer;
+    all[at + STREAM] = stream;
+    all[at + ISSUED] = NcclWatchdog.coarseNanos;
+    all[at + FINISHED] = 0;
+    all[at + SEQUENCE] = sequence;
+  }
+
+  void keep(long sequence, CudaBuffer send, CudaBuffer recv) {
+    int at = ((int) sequence & mask) * 2;
+    // A program that goes round finds its buffers here; storing a reference costs more than
+    // looking.
+    if (buffers[at] != send) {
+      buffers[at] = send;
+    }
+    if (buffers[at + 1] != recv) {
+      buffers[at + 1] = recv;
+    }
+  }
+
+  /** Forgets an operation that was refused. */
+  void drop(long sequence) {
+    entries[((int) sequence & mask) * STRIDE] = -1;
+    keep(sequence, null, null);
+  }
+
+  /** Marks operations as done; their buffers stay reachable until the ring comes round. */
+  void finish(long first, long last, long nanos) {
+    for (long sequence = Math.max(first, last - mask); sequence <= last; sequence++) {
+      int index = (int) sequence & mask;
+      if (entries[index * STRIDE] == sequence) {
+        entries[index * STRIDE + FINISHED] = nanos;
+      }
+    }
+  }
+
+  long issuedNanos(long sequence) {
+    return entries[((int) sequence & mask) * STRIDE + ISSUED];
+  }
+
+  NcclOperationKind kind(long sequence) {
+    return NcclOperationKind.of((int) entries[((int) sequence & mask) * STRIDE + WHAT] & BYTE);
+  }
+
+  /** What is kept, oldest first. */
+  List<NcclFlightRecord.Entry> read(long last, long completed, boolean failed) {
+    List<NcclFlightRecord.Entry> out = new ArrayList<>();
+    for (long sequence = Math.max(0, last - mask); sequence <= last; sequence++) {
+      int at = ((int) sequence & mask) * STRIDE;
+      if (entries[at] == sequence) {
+        NcclFlightRecord.State state = NcclFlightRecord.State.RUNNING;
+        if (sequence <= completed) {
+          state = NcclFlightRecord.State.DONE;
+        } else if (failed) {
+          state = NcclFlightRecord.State.FAILED;
+        }
+        out.add(entry(at, sequence, state));
+      }
+    }
+    return out;
+  }
+
+  private NcclFlightRecord.Entry entry(int at, long sequence, NcclFlightRecord.State state) {
+    long what = entries[at + WHAT];
+    return new NcclFlightRecord.Entry(
+        sequence,
+        NcclOperationKind.of((int) what & BYTE),
+        NcclDataType.name((int) (what >> TYPE_SHIFT) & BYTE),
+        (int) (what >> OP_SHIFT),
+        entries[at + COUNT],
+        (int) entries[at + PEER],
+        entries[at + STREAM],
+        state,
+        entries[at + ISSUED],
+        entries[at + FINISHED]);
+  }
+}

@@ -1,0 +1,67 @@
+package org.metrale.gpu.nccl;
+
+import org.bytedeco.javacpp.BytePointer;
+import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.cuda.CudaBuffer;
+
+/**
+ * Device memory from NCCL's own allocator, which NCCL can share between devices without copies.
+ *
+ * <p><b>Ownership:</b> belongs to its communicator, which closes it if it is still open then;
+ * closing it earlier is allowed, twice is nothing.
+ */
+public final class NcclMemory extends NativeResource {
+  private final NcclCommunicator communicator;
+  private final CudaBuffer all;
+
+  NcclMemory(NcclCommunicator communicator, long address, long lengthBytes) {
+    super(communicator);
+    this.communicator = communicator;
+    this.all = CudaBuffer.of(this, address, lengthBytes);
+  }
+
+  /**
+   * The whole memory as a range.
+   *
+   * @return always the same object
+   */
+  public CudaBuffer buffer() {
+    return all;
+  }
+
+  /**
+   * A part of the memory.
+   *
+   * @param offsetBytes where it begins
+   * @param partBytes how many bytes it has
+   * @return the part
+   * @throws IndexOutOfBoundsException if it is not inside
+   */
+  public CudaBuffer buffer(long offsetBytes, long partBytes) {
+    return all.slice(offsetBytes, partBytes);
+  }
+
+  /**
+   * The memory as a JavaCPP object, for a program that also calls CUDA itself.
+   *
+   * @return a pointer that owns nothing; not to be used after this is closed
+   */
+  public BytePointer pointer() {
+    return NcclCalls.pointer(all.address(), all.lengthBytes());
+  }
+
+  @Override
+  protected void free() {
+    communicator.forget(this);
+    RankState state = communicator.state();
+    int code = NcclCalls.ncclMemFree(state.context.address(), all.address());
+    if (code != NcclCalls.SUCCESS) {
+      throw NcclCalls.failed("ncclMemFree", code, 0, state.detail());
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "NCCL memory, " + all;
+  }
+}

@@ -1,0 +1,199 @@
+package org.metrale.gpu.nvml;
+
+import com.google.errorprone.annotations.MustBeClosed;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.metrale.gpu.NativeResource;
+
+/**
+ * Samples a device at a fixed rate on a thread of its own.
+ *
+ * <p>What takes long to ask (PCIe throughput, NVLinks, processes) has a second thread and a slower
+ * cadence. A sample of everything else crosses into native code once and allocates nothing. One
+ * metric that fails leaves the others alone; failures are counted by metric. A sample that is late
+ * is followed by the next a full period later: nothing is made up for.
+ *
+ * <p>Samples also go to Java Flight Recorder as {@code org.metrale.gpu.NvmlSample}, when it records
+ * them.
+ *
+ * <p><b>Threading:</b> safe for any number of threads; readers never block and never see parts of
+ * two samples. Closing waits until the sampler's threads have ended.
+ */
+public final class NvmlSampler extends NativeResource {
+  private static final long JOIN_MILLIS = 30_000;
+
+  private final NvmlSamplerSettings settings;
+  private final NvmlSampling sampling;
+  private final NvmlCadence fast;
+  private final NvmlCadence slow;
+  private final Thread fastThread;
+  private final Thread slowThread;
+
+  private NvmlSampler(
+      NvmlSampleSource source,
+      NvmlSamplerSettings settings,
+      NvmlSamplerClock clock,
+      NativeResource... needs) {
+    super(needs);
+    this.settings = settings;
+    sampling = new NvmlSampling(source, settings.name(), clock);
+    fast = new NvmlCadence(clock, settings.period().toNanos(), sampling::sample);
+    fastThread = new Thread(fast, "nvml-sampler-" + settings.name());
+    fastThread.setDaemon(true);
+    if (settings.slowPeriod().isZero()) {
+      slow = null;
+      slowThread = null;
+    } else {
+      slow = new NvmlCadence(clock, settings.slowPeriod().toNanos(), sampling::sampleSlow);
+      slowThread = new Thread(slow, "nvml-sampler-slow-" + settings.name());
+      slowThread.setDaemon(true);
+    }
+  }
+
+  /**
+   * Begins to sample a device.
+   *
+   * @param device the device
+   * @param settings how often
+   * @return the sampler, to be closed before the device's session
+   * @throws IllegalStateException if the session is closed
+   */
+  @MustBeClosed
+  public static NvmlSampler start(NvmlDevice device, NvmlSamplerSettings settings) {
+    NvmlSampler sampler =
+        new NvmlSampler(
+            new NvmlDeviceSource(device), settings, NvmlSamplerClock.SYSTEM, device.session());
+    sampler.run();
+    return sampler;
+  }
+
+  /**
+   * Begins to sample whatever a source gives, for example a script.
+   *
+   * @param source where samples come from
+   * @param settings how often
+   * @return the sampler, to be closed
+   */
+  @MustBeClosed
+  public static NvmlSampler start(NvmlSampleSource source, NvmlSamplerSettings settings) {
+    return start(source, settings, NvmlSamplerClock.SYSTEM);
+  }
+
+  @MustBeClosed
+  static NvmlSampler start(
+      NvmlSampleSource source, NvmlSamplerSettings settings, NvmlSamplerClock clock) {
+    Objects.requireNonNull(source, "source");
+    NvmlSampler sampler = new NvmlSampler(source, settings, clock);
+    sampler.run();
+    return sampler;
+  }
+
+  /**
+   * Copies the latest sample. Allocates nothing if the thread has done it before; never blocks.
+   * Works after closing too.
+   *
+   * @param into receives the sample
+   */
+  public void read(NvmlSample into) {
+    sampling.read(into);
+  }
+
+  /**
+   * The latest sample.
+   *
+   * @return a copy
+   */
+  public NvmlSample latest() {
+    NvmlSample out = new NvmlSample();
+    sampling.read(out);
+    return out;
+  }
+
+  /**
+   * How the sampler fares.
+   *
+   * @return available only if the last sample has a value
+   */
+  public NvmlSamplerState state() {
+    return isClosed() ? NvmlSamplerState.CLOSED : sampling.state();
+  }
+
+  /**
+   * How it samples.
+   *
+   * @return the settings it was started with
+   */
+  public NvmlSamplerSettings settings() {
+    return settings;
+  }
+
+  /**
+   * Tells somebody of every sample from now on. One that throws is logged and told no more.
+   *
+   * @param listener is called on the sampler's thread
+   */
+  public void addListener(NvmlSampleListener listener) {
+    sampling.addListener(Objects.requireNonNull(listener, "listener"));
+  }
+
+  /**
+   * Tells somebody no more.
+   *
+   * @param listener one that was added; another one is left alone
+   */
+  public void removeListener(NvmlSampleListener listener) {
+    sampling.removeListener(listener);
+  }
+
+  @Override
+  protected void free() {
+    fast.stop();
+    if (slow != null) {
+      slow.stop();
+    }
+    boolean ended = end(fastThread);
+    if ((slowThread != null && !end(slowThread)) || !ended) {
+      throw NvmlCalls.failure(
+          "nvmlDeviceGetPowerUsage",
+          NvmlResult.TIMEOUT,
+          this + ": a call of NVML did not return in " + JOIN_MILLIS + " ms");
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "NVML sampler " + settings.name();
+  }
+
+  private void run() {
+    fastThread.start();
+    if (slowThread != null) {
+      slowThread.start();
+    }
+  }
+
+  /** Waits for a thread to end, unless a listener closes the sampler from that very thread. */
+  private static boolean end(Thread thread) {
+    LockSupport.unpark(thread);
+    if (thread == Thread.currentThread()) {
+      return true;
+    }
+    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(JOIN_MILLIS);
+    boolean interrupted = false;
+    long left = JOIN_MILLIS;
+    while (thread.isAlive() && left > 0) {
+      try {
+        thread.join(left);
+      } catch (InterruptedException e) {
+        // The thread uses what is freed next, so it has to end first.
+        interrupted = true;
+      }
+      left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    return !thread.isAlive();
+  }
+}

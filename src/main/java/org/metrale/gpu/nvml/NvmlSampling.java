@@ -1,0 +1,147 @@
+package org.metrale.gpu.nvml;
+
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.util.Arrays;
+
+/** The work of a sampler: takes samples, counts, publishes, tells. */
+final class NvmlSampling {
+  private static final Logger LOG = System.getLogger("org.metrale.gpu.nvml");
+  private static final int UNKNOWN = 999;
+
+  private final NvmlSampleSource source;
+  private final String name;
+  private final NvmlSamplerClock clock;
+  private final NvmlSnapshotCell fastCell = new NvmlSnapshotCell(NvmlSample.WORDS);
+  private final NvmlSnapshotCell slowCell = new NvmlSnapshotCell(NvmlSample.WORDS);
+  private final ThreadLocal<Words> reading = ThreadLocal.withInitial(Words::new);
+
+  // Of the thread that samples.
+  private final NvmlSample fast = new NvmlSample();
+  private final NvmlSample told = new NvmlSample();
+  private final long[] fastWords = new long[NvmlSample.WORDS];
+  private final NvmlEnergyMeter energy = new NvmlEnergyMeter();
+  private final NvmlSampleEvent event = new NvmlSampleEvent();
+  private boolean fastFailureLogged;
+
+  // Of the thread that reads what takes long.
+  private final NvmlSample slow = new NvmlSample();
+  private final long[] slowWords = new long[NvmlSample.WORDS];
+  private boolean slowFailureLogged;
+
+  /** Replaced, never changed, so that telling them needs neither a lock nor an iterator. */
+  private volatile NvmlSampleListener[] listeners = new NvmlSampleListener[0];
+
+  private volatile NvmlSamplerState state = NvmlSamplerState.STARTING;
+
+  NvmlSampling(NvmlSampleSource source, String name, NvmlSamplerClock clock) {
+    this.source = source;
+    this.name = name;
+    this.clock = clock;
+    new NvmlSample().store(fastWords);
+    fastCell.write(fastWords);
+    slowCell.write(fastWords);
+  }
+
+  /** Takes one sample of what is not slow. */
+  void sample() {
+    fast.begin(fast.sequence() + 1, clock.nanoTime(), clock.epochMillis());
+    try {
+      source.sample(fast);
+    } catch (RuntimeException e) {
+      // A source of somebody else's; the device's own does not throw.
+      fail(fast, false);
+      if (!fastFailureLogged) {
+        fastFailureLogged = true;
+        LOG.log(Level.WARNING, "sampling " + name + " failed; later failures are only counted", e);
+      }
+    }
+    if (fast.has(NvmlMetric.ENERGY_MILLIJOULES)) {
+      energy.add(fast.value(NvmlMetric.ENERGY_MILLIJOULES));
+    }
+    fast.energy(energy);
+    int found = fast.count(false);
+    fast.store(fastWords);
+    fastCell.write(fastWords);
+    state = found > 0 ? NvmlSamplerState.AVAILABLE : NvmlSamplerState.FAILING;
+    tell();
+  }
+
+  /** Takes one sample of what is slow. */
+  void sampleSlow() {
+    slow.begin(slow.sequence() + 1, clock.nanoTime(), clock.epochMillis());
+    try {
+      source.sampleSlow(slow);
+    } catch (RuntimeException e) {
+      fail(slow, true);
+      if (!slowFailureLogged) {
+        slowFailureLogged = true;
+        LOG.log(Level.WARNING, "sampling " + name + " failed; later failures are only counted", e);
+      }
+    }
+    slow.count(true);
+    slow.store(slowWords);
+    slowCell.write(slowWords);
+  }
+
+  void read(NvmlSample into) {
+    Words words = reading.get();
+    slowCell.read(words.slow);
+    fastCell.read(words.fast);
+    into.load(words.fast, words.slow);
+  }
+
+  NvmlSamplerState state() {
+    return state;
+  }
+
+  synchronized void addListener(NvmlSampleListener listener) {
+    NvmlSampleListener[] more = Arrays.copyOf(listeners, listeners.length + 1);
+    more[listeners.length] = listener;
+    listeners = more;
+  }
+
+  synchronized void removeListener(NvmlSampleListener listener) {
+    listeners =
+        Arrays.stream(listeners)
+            .filter(other -> !other.equals(listener))
+            .toArray(NvmlSampleListener[]::new);
+  }
+
+  private void tell() {
+    boolean recorded = event.isEnabled();
+    NvmlSampleListener[] all = listeners;
+    if (!recorded && all.length == 0) {
+      return;
+    }
+    read(told);
+    if (recorded) {
+      event.begin();
+      event.sampler = name;
+      event.fill(told);
+      event.commit();
+    }
+    for (NvmlSampleListener listener : all) {
+      try {
+        listener.sampled(told);
+      } catch (RuntimeException e) {
+        removeListener(listener);
+        LOG.log(Level.WARNING, "a listener of " + name + " failed and is told no more", e);
+      }
+    }
+  }
+
+  private static void fail(NvmlSample sample, boolean ofSlow) {
+    for (int i = 0; i < NvmlMetric.count(); i++) {
+      if (NvmlMetric.at(i).isSlow() == ofSlow) {
+        sample.put(NvmlMetric.at(i), UNKNOWN, 0);
+      }
+    }
+  }
+
+  /** What a reading thread needs, so that reading allocates nothing. */
+  private static final class Words {
+    private final long[] fast = new long[NvmlSample.WORDS];
+    private final long[] slow = new long[NvmlSample.WORDS];
+  }
+}

@@ -1,0 +1,34 @@
+package org.metrale.gpu.nccl;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.metrale.gpu.ForkedJvm;
+import org.metrale.gpu.SoftwareHost;
+
+/** Making and closing communicators leaves nothing behind, every tenth of them aborted. */
+@Tag("emulator")
+class NcclCyclesTest {
+  private static void cycle(int cycles, long kibibytes) throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(CyclingJob.class, "" + cycles)
+            .property("org.metrale.leaks", "trace")
+            .options("-Djava.util.logging.config.file=/dev/null", "-Xmx128m")
+            .deadline(Duration.ofMinutes(5))
+            .run()
+            .succeeded();
+    assertEquals("0", result.value("pointers"));
+    assertEquals("0", result.value("leaked"));
+    assertEquals("0", result.value("threads"));
+    assertTrue(Long.parseLong(result.value("files")) <= 4, result.output());
+    assertTrue(Long.parseLong(result.value("kibibytes")) <= kibibytes, result.output());
+  }
+
+  @Test
+  void aThousandCycles() throws Exception {
+    cycle(1000, 65_536);
+  }
+}

@@ -1,0 +1,181 @@
+package org.metrale.gpu.nccl;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The rendezvous needs no library: an id is only bytes to it. */
+class NcclTcpBootstrapTest {
+  private static final NcclUniqueId ID = NcclUniqueId.of(bytes());
+  private static final Duration LIMIT = Duration.ofSeconds(10);
+
+  private final ExecutorService threads = Executors.newCachedThreadPool();
+  private int port;
+
+  private static byte[] bytes() {
+    byte[] out = new byte[NcclUniqueId.BYTES];
+    for (int i = 0; i < out.length; i++) {
+      out[i] = (byte) (i * 7);
+    }
+    return out;
+  }
+
+  @BeforeEach
+  void findPort() throws IOException {
+    try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      port = free.getLocalPort();
+    }
+  }
+
+  @AfterEach
+  void stop() {
+    threads.shutdownNow();
+  }
+
+  private NcclTcpBootstrap bootstrap() {
+    return NcclTcpBootstrap.onLoopback(port, LIMIT);
+  }
+
+  private Future<NcclUniqueId> start(Callable<NcclUniqueId> rank) {
+    return threads.submit(rank);
+  }
+
+  private static NcclUniqueId get(Future<NcclUniqueId> rank) throws Exception {
+    return rank.get(15, TimeUnit.SECONDS);
+  }
+
+  private static String problem(Future<NcclUniqueId> rank) {
+    ExecutionException e =
+        assertThrows(ExecutionException.class, () -> rank.get(15, TimeUnit.SECONDS));
+    assertTrue(e.getCause() instanceof IOException, e.toString());
+    return e.getCause().getMessage();
+  }
+
+  @Test
+  void handsTheIdToAllRanksInAnyOrder() throws Exception {
+    List<Future<NcclUniqueId>> all = new ArrayList<>();
+    for (int rank = 7; rank > 0; rank--) {
+      int mine = rank;
+      all.add(start(() -> bootstrap().withSecret("open sesame").agree(8, mine)));
+    }
+    all.add(start(() -> bootstrap().withSecret("open sesame").give(ID, 8)));
+    for (Future<NcclUniqueId> one : all) {
+      assertEquals(ID, get(one));
+    }
+  }
+
+  @Test
+  void aPortScannerTakesNobodysPlace() throws Exception {
+    Future<NcclUniqueId> server = start(() -> bootstrap().give(ID, 2));
+    List<Socket> scanners = new ArrayList<>();
+    for (int i = 0; i < 20; i++) {
+      scanners.add(knock());
+    }
+    scanners.get(0).getOutputStream().write("GET / HTTP/1.0\r\n\r\n".getBytes());
+    scanners.get(1).close();
+    assertEquals(ID, get(start(() -> bootstrap().agree(2, 1))));
+    assertEquals(ID, get(server));
+    for (Socket scanner : scanners) {
+      scanner.close();
+    }
+  }
+
+  private Socket knock() throws Exception {
+    while (true) {
+      try {
+        return new Socket(InetAddress.getLoopbackAddress(), port);
+      } catch (IOException e) {
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  @Test
+  void turnsAwayWhoDoesNotBelongAndSaysWhy() throws Exception {
+    Future<NcclUniqueId> server = start(() -> bootstrap().withSecret("right").give(ID, 3));
+    assertTrue(
+        problem(start(() -> bootstrap().withSecret("wrong").agree(3, 1))).contains("secret"));
+    assertTrue(problem(start(() -> bootstrap().agree(3, 1))).contains("secret"));
+    assertTrue(
+        problem(start(() -> bootstrap().withSecret("right").agree(4, 1)))
+            .contains("another number of ranks"));
+    Future<NcclUniqueId> one = start(() -> bootstrap().withSecret("right").agree(3, 1));
+    Thread.sleep(200);
+    assertTrue(
+        problem(start(() -> bootstrap().withSecret("right").agree(3, 1))).contains("same rank"));
+    assertEquals(ID, get(start(() -> bootstrap().withSecret("right").agree(3, 2))));
+    assertEquals(ID, get(one));
+    assertEquals(ID, get(server));
+  }
+
+  @Test
+  void namesTheRanksThatDidNotCome() throws Exception {
+    NcclTcpBootstrap hasty = NcclTcpBootstrap.onLoopback(port, Duration.ofMillis(700));
+    Future<NcclUniqueId> server = start(() -> hasty.give(ID, 4));
+    Future<NcclUniqueId> came = start(() -> bootstrap().agree(4, 2));
+    assertTrue(problem(server).contains("[1, 3]"));
+    assertTrue(problem(came).contains("not all ranks came in time"));
+  }
+
+  @Test
+  void doesNotWaitForEverForRankZero() {
+    NcclTcpBootstrap hasty = NcclTcpBootstrap.onLoopback(port, Duration.ofMillis(300));
+    long begin = System.nanoTime();
+    assertThrows(IOException.class, () -> hasty.agree(2, 1));
+    assertTrue(System.nanoTime() - begin < 3_000_000_000L);
+  }
+
+  @Test
+  void refusesAServerThatDoesNotKnowTheSecret() throws Exception {
+    Future<NcclUniqueId> client = start(() -> bootstrap().withSecret("right").agree(2, 1));
+    try (ServerSocket impostor = new ServerSocket()) {
+      impostor.setReuseAddress(true);
+      impostor.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+      try (Socket victim = impostor.accept()) {
+        victim
+            .getOutputStream()
+            .write(ByteBuffer.allocate(36).putInt(Greeting.MAGIC).put(new byte[32]).array());
+        victim.getInputStream().readNBytes(4 + 8 + 32 + 32);
+        victim.getOutputStream().write(new byte[1 + 32 + NcclUniqueId.BYTES]);
+        assertTrue(problem(client).contains("does not know the secret"));
+      }
+    }
+  }
+
+  @Test
+  void agreesOverAnyAllGather() throws Exception {
+    byte[][] parts = new byte[2][];
+    for (int rank = 0; rank < 2; rank++) {
+      ByteBuffer part = ByteBuffer.allocate(12 + NcclUniqueId.BYTES);
+      part.putInt(0x4d4e4331).putInt(2).putInt(rank).put(ID.toBytes());
+      parts[rank] = part.array();
+    }
+    assertArrayEquals(ID.toBytes(), NcclBootstrap.agree(mine -> parts, 2, 1).toBytes());
+    assertThrows(IOException.class, () -> NcclBootstrap.agree(mine -> parts, 3, 1));
+    byte[][] swapped = {parts[1], parts[0]};
+    assertTrue(
+        assertThrows(IOException.class, () -> NcclBootstrap.agree(mine -> swapped, 2, 1))
+            .getMessage()
+            .contains("rank 1 of 2"));
+  }
+}

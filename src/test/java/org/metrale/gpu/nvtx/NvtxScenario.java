@@ -1,0 +1,130 @@
+package org.metrale.gpu.nvtx;
+
+import java.lang.management.ManagementFactory;
+
+/** What forked JVMs run, with and without a tool; prints {@code KEY=VALUE} lines. */
+public final class NvtxScenario {
+  private static final NvtxDomain DOMAIN = NvtxDomain.of("metrale test");
+  private static final NvtxName DECODE =
+      DOMAIN.register("decode").withColour(0x00FF80).withCategory(DOMAIN.category("serving"));
+
+  private NvtxScenario() {}
+
+  public static void main(String[] arguments) throws Exception {
+    say("attached", NvtxTool.isAttached());
+    switch (arguments[0]) {
+      case "all" -> all();
+      case "order" -> order();
+      case "cost" -> cost();
+      case "names" -> names();
+      default -> throw new IllegalArgumentException(arguments[0]);
+    }
+    say("misplaced", NvtxTool.misplacedCloses());
+  }
+
+  private static void say(String key, Object value) {
+    System.out.println(key + "=" + value);
+  }
+
+  @SuppressWarnings("try")
+  private static void all() throws Exception {
+    say("thread", NvtxTool.nameThread("main of the test"));
+    try (NvtxRange outer = DOMAIN.push("admit");
+        NvtxRange inner = DOMAIN.push(DECODE, 42)) {
+      DOMAIN.mark("in between");
+    }
+    try (NvtxRange real = DOMAIN.push(DECODE, 2.5)) {
+      DOMAIN.mark(DECODE, 7);
+    }
+    DOMAIN.run("lambda", () -> {});
+    say("call", DOMAIN.call("callable", () -> 3));
+    NvtxDomain.defaultDomain().run("by default", () -> {});
+    NvtxSpan first = DOMAIN.start("first");
+    NvtxSpan second = DOMAIN.start(DECODE, 9);
+    first.close();
+    Thread ending = new Thread(second::close, "ending");
+    ending.start();
+    ending.join();
+    second.close();
+  }
+
+  private static void order() throws Exception {
+    NvtxRange one = DOMAIN.push("one");
+    NvtxRange two = DOMAIN.push("two");
+    one.close();
+    two.close();
+    say("afterOutOfOrder", NvtxTool.misplacedCloses());
+    NvtxRange other = NvtxDomain.of("other").push("other");
+    NvtxRange three = DOMAIN.push("three");
+    other.close();
+    three.close();
+    say("afterOtherDomain", NvtxTool.misplacedCloses());
+    NvtxRange four = DOMAIN.push("four");
+    four.close();
+    four.close();
+    say("afterTwice", NvtxTool.misplacedCloses());
+    NvtxRange five = DOMAIN.push("five");
+    Thread thread = new Thread(five::close, "stranger");
+    thread.start();
+    thread.join();
+    five.close();
+    say("afterStranger", NvtxTool.misplacedCloses());
+  }
+
+  private static void names() {
+    DOMAIN.run("a\0b \uD800 caf\u00E9 \uD83D\uDE80", () -> {});
+    for (int i = 0; i < 20; i++) {
+      DOMAIN.run("name " + i, () -> {});
+    }
+    say("registered", DOMAIN.registeredNames());
+    say("same", DOMAIN.register("name 1") == DOMAIN.register("name 1"));
+    say("late", DOMAIN.register("name 19").isRegistered());
+  }
+
+  private static void cost() {
+    for (int i = 0; i < 5; i++) {
+      loop(2_000_000);
+    }
+    com.sun.management.ThreadMXBean threads =
+        (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+    long thread = Thread.currentThread().getId();
+    threads.getThreadAllocatedBytes(thread);
+    int rounds = 20_000_000;
+    long best = Long.MAX_VALUE;
+    long empty = Long.MAX_VALUE;
+    long allocated = Long.MAX_VALUE;
+    for (int i = 0; i < 5; i++) {
+      long bytes = threads.getThreadAllocatedBytes(thread);
+      long start = System.nanoTime();
+      loop(rounds);
+      best = Math.min(best, System.nanoTime() - start);
+      allocated = Math.min(allocated, threads.getThreadAllocatedBytes(thread) - bytes);
+      start = System.nanoTime();
+      emptyLoop(rounds);
+      empty = Math.min(empty, System.nanoTime() - start);
+    }
+    say("picosPerRange", Math.round(1000.0 * (best - empty) / rounds));
+    say("bytesPerRange", allocated / rounds);
+  }
+
+  private static volatile int sink;
+
+  @SuppressWarnings("try")
+  private static void loop(int rounds) {
+    int sum = 0;
+    for (int i = 0; i < rounds; i++) {
+      try (NvtxRange range = DOMAIN.push(DECODE)) {
+        sum += i ^ sum << 1;
+      }
+    }
+    sink = sum;
+  }
+
+  private static void emptyLoop(int rounds) {
+    int sum = 0;
+    for (int i = 0; i < rounds; i++) {
+      sum += i ^ sum << 1;
+    }
+    sink = sum;
+  }
+}
