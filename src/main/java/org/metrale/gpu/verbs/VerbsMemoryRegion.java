@@ -133,6 +133,13 @@ public final class VerbsMemoryRegion extends NativeResource {
                 domain, memory, VerbsObjectCalls.registerDmaBuf(pd, part, access.flags())));
   }
 
+  /** Registers memory by an address that is not the CPU's to use. */
+  @MustBeClosed
+  static VerbsMemoryRegion unmapped(
+      VerbsProtectionDomain domain, long address, long lengthBytes, VerbsAccess access) {
+    return register(domain, RegionMemory.unmapped(address, lengthBytes), access);
+  }
+
   @MustBeClosed
   private static VerbsMemoryRegion register(
       VerbsProtectionDomain domain, RegionMemory memory, VerbsAccess access) {

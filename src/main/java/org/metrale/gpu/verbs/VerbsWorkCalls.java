@@ -97,6 +97,11 @@ final class VerbsWorkCalls {
     verbs.metrale_ibv_close_wake(descriptor);
   }
 
+  /** Closes a descriptor that somebody gave us; closing a wake descriptor is no more than that. */
+  static void closeDescriptor(int descriptor) {
+    verbs.metrale_ibv_close_wake(descriptor);
+  }
+
   static String statusText(int status) {
     return VerbsCalls.text(out -> verbs.metrale_ibv_wc_status_str(status, out, out.length));
   }
