@@ -161,7 +161,7 @@ public final class VerbsPreparedQueuePair extends NativeResource {
         using(
             () -> {
               VerbsObjectCalls.connect(handle, settings.path(), route, remote);
-              return new VerbsQueuePair(this, remote);
+              return VerbsQueuePair.takeOver(this, remote);
             });
     connected = true;
     close();

@@ -25,7 +25,7 @@ public final class VerbsQueuePair extends NativeResource {
   private final WorkLedger ledger;
   private final int number;
 
-  VerbsQueuePair(VerbsPreparedQueuePair prepared, VerbsRemote remote) {
+  private VerbsQueuePair(VerbsPreparedQueuePair prepared, VerbsRemote remote) {
     super(prepared.needs());
     this.queue = prepared.queue();
     this.remote = remote;
@@ -34,6 +34,11 @@ public final class VerbsQueuePair extends NativeResource {
     this.address = VerbsWorkCalls.address(handle);
     this.ledger = prepared.ledger();
     this.number = VerbsObjectCalls.number(handle);
+  }
+
+  /** Takes a queue pair over that was just connected. */
+  static VerbsQueuePair takeOver(VerbsPreparedQueuePair prepared, VerbsRemote remote) {
+    return new VerbsQueuePair(prepared, remote);
   }
 
   /**
