@@ -38,7 +38,7 @@ import org.metrale.gpu.wire.ServerFrame;
  * nobody waits for fail.
  */
 public final class ConnectedRails extends NativeResource {
-  private static final Duration REBUILD_LIMIT = Duration.ofSeconds(5);
+  private static final Duration REBUILD_LIMIT = Duration.ofSeconds(10);
 
   private final RailClient client;
   private final RailSet rails;

@@ -128,7 +128,7 @@ final class RailRecovery {
     if (running != null) {
       running.interrupt();
       try {
-        running.join(TimeUnit.SECONDS.toMillis(10));
+        running.join(TimeUnit.SECONDS.toMillis(15));
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
       }

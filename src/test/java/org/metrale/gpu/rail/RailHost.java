@@ -14,6 +14,12 @@ import org.metrale.gpu.wire.RailDialect;
 final class RailHost implements AutoCloseable {
   static final Duration LIMIT = Duration.ofSeconds(20);
 
+  /** A machine that is emulated, on a host that is busy, takes its time for a handshake. */
+  static final RailServerOptions PATIENT =
+      RailServerOptions.loopback()
+          .withLimits(
+              RailServerOptions.DEFAULT_CONNECTIONS, Duration.ofMinutes(2), MemoryLedger.of(0));
+
   private final Deque<AutoCloseable> open = new ArrayDeque<>();
   final RailSet serverRails;
   final RailSet clientRails;
@@ -32,10 +38,7 @@ final class RailHost implements AutoCloseable {
     arena = keep(RailMemory.allocate(serverRails, bytes, access));
     server =
         keep(
-            RailServer.start(
-                serverRails,
-                service(dialect, RailShare.of(List.of(arena))),
-                RailServerOptions.loopback()));
+            RailServer.start(serverRails, service(dialect, RailShare.of(List.of(arena))), PATIENT));
   }
 
   /** Half a second of patience would be long for a test that waits for it. */

@@ -87,7 +87,7 @@ public final class RailPeer {
             RailServer.start(
                 rails,
                 new Mortal(dialect, RailShare.of(List.of(arena)), death),
-                RailServerOptions.loopback())) {
+                RailHost.PATIENT)) {
       fill(arena);
       say("port " + server.address().getPort());
       answer(arena, server);
