@@ -67,16 +67,22 @@ final class ArchitectureTest {
 
   /** Closed by themselves, each with a reason. */
   private static final Map<String, String> OTHER_CLOSEABLES =
-      Map.of(
-          ROOT + ".cuda.CudaCalls$Address", "one address for the length of a call",
-          ROOT + ".nccl.NcclCalls$Address", "one address for the length of a call",
-          ROOT + ".nvml.NvmlCalls$Address", "one address for the length of a call",
-          ROOT + ".nvtx.NvtxRange",
-              "must cost nothing without a tool, which owns what is behind it",
-          ROOT + ".nvtx.NvtxSpan", "must cost nothing without a tool, which owns what is behind it",
-          ROOT + ".rail.ChannelTransport", "closes a channel of the JDK",
-          ROOT + ".rail.SocketTransport", "closes a socket of the JDK",
-          ROOT + ".rail.StreamTransport", "closes streams of the JDK");
+      Map.ofEntries(
+          Map.entry(ROOT + ".cuda.CudaCalls$Address", "one address for the length of a call"),
+          Map.entry(ROOT + ".nccl.NcclCalls$Address", "one address for the length of a call"),
+          Map.entry(ROOT + ".nvml.NvmlCalls$Address", "one address for the length of a call"),
+          Map.entry(
+              ROOT + ".nvtx.NvtxRange",
+              "must cost nothing without a tool, which owns what is behind it"),
+          Map.entry(
+              ROOT + ".nvtx.NvtxSpan",
+              "must cost nothing without a tool, which owns what is behind it"),
+          Map.entry(ROOT + ".rail.ChannelTransport", "closes a channel of the JDK"),
+          Map.entry(ROOT + ".rail.SocketTransport", "closes a socket of the JDK"),
+          Map.entry(ROOT + ".rail.StreamTransport", "closes streams of the JDK"),
+          Map.entry(ROOT + ".verbs.RegionMemory$Place", "an address whose memory its region frees"),
+          Map.entry(
+              ROOT + ".verbs.VerbsCompletionQueue$Waiting", "one wait, which an interrupt closes"));
 
   @ArchTest
   static final ArchRule onlyCallsClassesCallGeneratedCode =

@@ -1,23 +1,24 @@
 /**
- * Rails: connections over RDMA that are agreed on over an ordinary stream.
+ * Rails: memory of one process read and written by another over several RDMA devices at once.
  *
- * <p><b>Purpose:</b> the handshake of both sides and both dialects. {@link
- * org.metrale.gpu.rail.ClientHandshake} and {@link org.metrale.gpu.rail.ServerHandshake} are pure
- * state machines; {@link org.metrale.gpu.rail.HandshakeConnection} runs them over a socket, a
- * channel or a pair of streams, under one deadline for everything. Queue pairs and memory are made
- * by the {@link org.metrale.gpu.rail.ClientRails} or {@link org.metrale.gpu.rail.ServerRails} that
- * are passed in; nothing native is in sight here.
+ * <p><b>Purpose:</b> both halves of the handshake that connects queue pairs, and what is done with
+ * them then. The handshake is a pure state machine for each half ({@link
+ * org.metrale.gpu.rail.ClientHandshake}, {@link org.metrale.gpu.rail.ServerHandshake}), driven over
+ * a stream by {@link org.metrale.gpu.rail.HandshakeConnection} with one deadline for the whole. A
+ * {@link org.metrale.gpu.rail.RailClient} connects a {@link org.metrale.gpu.rail.RailSet} and gives
+ * {@link org.metrale.gpu.rail.ConnectedRails}, on which transfers of any length are shared by the
+ * rails; a {@link org.metrale.gpu.rail.RailServer} serves {@link org.metrale.gpu.rail.RailMemory}.
  *
- * <p>What the format lacks: no version, no dialect, no sizes, no reason for a refusal and no
- * authentication travel. Anyone who can connect is given a key to the memory on offer; run the
- * stream over TLS, or where only friends can reach it.
+ * <p><b>What the format lacks:</b> it tells neither lengths of memory, nor packet sizes, nor LIDs,
+ * and authenticates nobody. Who can reach a server's port gets the keys that it offers.
  *
- * <p><b>Layers:</b> {@code wire} and the JDK.
+ * <p><b>Layers:</b> uses {@code wire}, {@code verbs}, {@code env} and the root package.
  *
- * <p><b>Threading:</b> states, events and terms are immutable. A connection belongs to one thread;
- * callbacks run on it.
+ * <p><b>Threading:</b> each class says it. Daemon threads exist while there is something for them
+ * to do: one a server and one a client of it; at the client's end one while transfers run that
+ * nobody waits for, and one while rails are rebuilt.
  *
- * <p><b>Cleanup:</b> a handshake that fails closes its stream and nothing else: who made queue
- * pairs and memory closes them. One that succeeds leaves the stream open and to the caller.
+ * <p><b>Cleanup:</b> what has memory or queues is a {@link org.metrale.gpu.NativeResource};
+ * transports are closed by whoever has them in use.
  */
 package org.metrale.gpu.rail;

@@ -73,6 +73,30 @@ final class VerbsCalls {
     }
   }
 
+  static VerbsLimits limits(ibv_context context) {
+    try (PointerScope scope = new PointerScope()) {
+      metrale_ibv_device_attr found = new metrale_ibv_device_attr();
+      check("ibv_query_device", verbs.metrale_ibv_query_device(context, found), "");
+      return new VerbsLimits(
+          found.max_qp(),
+          found.max_qp_wr(),
+          found.max_cq(),
+          found.max_cqe(),
+          found.max_mr(),
+          found.max_mr_bytes() < 0 ? Long.MAX_VALUE : found.max_mr_bytes(),
+          found.max_pd(),
+          found.max_qp_rd_atomic(),
+          found.max_qp_init_rd_atomic(),
+          found.port_count());
+    }
+  }
+
+  static VerbsPort readPort(ibv_context context, int portNumber) {
+    try (PointerScope scope = new PointerScope()) {
+      return port(context, portNumber);
+    }
+  }
+
   /** Every port with the entries of its GID table that are not empty. */
   static List<VerbsPort> ports(ibv_context context) {
     try (PointerScope scope = new PointerScope()) {
@@ -95,7 +119,7 @@ final class VerbsCalls {
     List<VerbsGidEntry> table = new ArrayList<>();
     metrale_ibv_gid_entry entry = new metrale_ibv_gid_entry();
     for (int gidIndex = 0; gidIndex < port.gid_table_length(); gidIndex++) {
-      int code = verbs.metrale_ibv_query_gid(context, portNumber, gidIndex, entry);
+      int code = queryGid(context, portNumber, gidIndex, entry);
       if (code == 0) {
         table.add(entry(entry));
       } else if (-code != verbs.metrale_ibv_errno(verbs.METRALE_IBV_ENODATA)) {
@@ -111,6 +135,14 @@ final class VerbsCalls {
         Integer.toUnsignedLong(port.max_msg_bytes()),
         port.lid(),
         table);
+  }
+
+  /** By the call that tells an address's type; older libraries leave that to the kernel's files. */
+  private static int queryGid(
+      ibv_context context, int portNumber, int gidIndex, metrale_ibv_gid_entry entry) {
+    return VerbsLibrary.supports("_ibv_query_gid_ex")
+        ? verbs.metrale_ibv_query_gid_ex(context, portNumber, gidIndex, entry)
+        : verbs.metrale_ibv_query_gid(context, portNumber, gidIndex, entry);
   }
 
   private static VerbsGidEntry entry(metrale_ibv_gid_entry entry) {
@@ -156,7 +188,7 @@ final class VerbsCalls {
   }
 
   /** Throws for a negative result, which is a negated errno. */
-  private static int check(String call, int result, String detail) {
+  static int check(String call, int result, String detail) {
     if (result >= 0) {
       return result;
     }
@@ -169,7 +201,7 @@ final class VerbsCalls {
         detail);
   }
 
-  private static String text(TextCall call) {
+  static String text(TextCall call) {
     byte[] out = new byte[TEXT_BYTES];
     call.write(out);
     int end = 0;
@@ -180,7 +212,7 @@ final class VerbsCalls {
   }
 
   /** A shim call that writes a text ended by zero. */
-  private interface TextCall {
+  interface TextCall {
     int write(byte[] out);
   }
 }

@@ -2,6 +2,7 @@ package org.metrale.gpu.verbs;
 
 import com.google.errorprone.annotations.MustBeClosed;
 import java.util.List;
+import java.util.function.Function;
 import org.metrale.gpu.NativeResource;
 import org.metrale.verbs.ibv_context;
 
@@ -78,6 +79,36 @@ public final class VerbsDevice extends NativeResource {
    */
   public List<VerbsPort> ports() {
     return using(() -> VerbsCalls.ports(context));
+  }
+
+  /**
+   * What the device can do at most, read now.
+   *
+   * @return the limits
+   * @throws VerbsException if the device does not answer, for example because it was removed
+   * @throws IllegalStateException if this device is closed
+   * @wraps {@code ibv_query_device}; verbs.h
+   */
+  public VerbsLimits limits() {
+    return using(() -> VerbsCalls.limits(context));
+  }
+
+  /**
+   * One port with its addresses, read now.
+   *
+   * @param portNumber from 1
+   * @return the port
+   * @throws VerbsException if there is no such port or the device does not answer
+   * @throws IllegalStateException if this device is closed
+   * @wraps {@code ibv_query_port}, {@code ibv_query_gid_ex}; verbs.h
+   */
+  public VerbsPort port(int portNumber) {
+    return using(() -> VerbsCalls.readPort(context, portNumber));
+  }
+
+  /** Runs a call with the handle while this cannot be closed. */
+  <T> T with(Function<ibv_context, T> call) {
+    return using(() -> call.apply(context));
   }
 
   @Override

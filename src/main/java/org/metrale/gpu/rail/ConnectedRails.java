@@ -1,0 +1,324 @@
+package org.metrale.gpu.rail;
+
+import com.google.errorprone.annotations.MustBeClosed;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.ExecutionException;
+import java.util.function.LongConsumer;
+import java.util.stream.IntStream;
+import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.rail.RailTransfer.Direction;
+import org.metrale.gpu.rail.RailTransfer.Order;
+import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsPort;
+import org.metrale.gpu.wire.Region;
+import org.metrale.gpu.wire.ServerFrame;
+
+/**
+ * Rails that are connected to a peer: transfers of any length between registered memory and the
+ * peer's, shared over the rails.
+ *
+ * <p>Each rail has a bounded number of pieces in flight and takes the next when one is done, so
+ * that each carries what it can. A rail that fails leaves rotation, and its pieces are done again
+ * on the others; reads and writes may be done twice without harm, since a transfer is over only
+ * when all of it is done. Failed rails are rebuilt in the background by a new handshake, see {@link
+ * RailClient#rebuilding}.
+ *
+ * <p><b>Threading:</b> safe for any number of threads. A blocking transfer is driven by the thread
+ * that waits for it, others by a daemon thread.
+ *
+ * <p><b>Deadlines:</b> a request cannot be called back. A transfer that is given up, by its
+ * deadline, by an interrupt or by a failure, takes the rails down that have pieces of it, and its
+ * memory cannot be closed until they are.
+ *
+ * <p><b>Cleanup:</b> {@link #close()} is refused while a thread waits for a transfer; transfers
+ * nobody waits for fail.
+ */
+public final class ConnectedRails extends NativeResource {
+  private static final Duration REBUILD_LIMIT = Duration.ofSeconds(10);
+
+  private final RailClient client;
+  private final RailSet rails;
+  private final TransferEngine engine;
+  private final RailDriver driver;
+  private final RailRecovery recovery;
+
+  /** Where the reads that fence writes put their byte; closed with this. */
+  private final RailMemory fence;
+
+  private final RailCounters counters;
+  private volatile RailGeneration generation;
+
+  private ConnectedRails(
+      RailClient client, RailSet rails, RailGeneration generation, RailMemory fence) {
+    super(rails);
+    this.client = client;
+    this.rails = rails;
+    this.fence = fence;
+    this.counters = new RailCounters(rails.size());
+    String peer = client.terms().peer();
+    this.recovery = new RailRecovery(peer, new Rebuilding());
+    this.engine = new TransferEngine(peer, client.rebuilds(), this::failed);
+    this.driver = new RailDriver(engine, peer);
+    this.generation = generation;
+    engine.replace(links(generation), () -> {});
+  }
+
+  @MustBeClosed
+  @SuppressWarnings("MustBeClosed") // free() closes the fence's memory
+  static ConnectedRails connect(RailClient client, RailSet rails, Deadline deadline)
+      throws IOException {
+    RailMemory fence = RailMemory.allocate(rails, rails.size(), VerbsAccess.LOCAL_WRITE);
+    try {
+      RailGeneration first = RailGeneration.connect(client.terms(), rails, deadline);
+      return new ConnectedRails(client, rails, first, fence);
+    } catch (IOException | RuntimeException e) {
+      fence.close();
+      throw e;
+    }
+  }
+
+  /**
+   * What the peer offers now.
+   *
+   * @return its records, one each rail
+   */
+  public ServerFrame offer() {
+    return generation.offer();
+  }
+
+  /**
+   * The stream that the present handshake was held on, for protocols that go on there.
+   *
+   * @return the transport; after a rebuild another one
+   */
+  public HandshakeTransport transport() {
+    return generation.transport();
+  }
+
+  /**
+   * How the rails are doing.
+   *
+   * @return one status a rail, the first rail first
+   */
+  public List<RailStatus> status() {
+    return counters.status(engine.links(), rails.specs());
+  }
+
+  /**
+   * Reads from the peer's memory.
+   *
+   * <p><b>Blocking:</b> until the deadline at the latest; interruptible.
+   *
+   * @param into where the bytes go: memory on these rails, registered for local write
+   * @param offset where in it, in bytes
+   * @param from where the bytes are
+   * @param lengthBytes how many, from 1
+   * @param timeout how long it may take
+   * @throws RailException if it comes to nothing; some bytes may have arrived
+   * @throws InterruptedException if the thread is or was interrupted; the transfer is given up
+   * @throws IndexOutOfBoundsException if the range is not inside {@code into}
+   * @throws IllegalArgumentException if the memory is not on these rails
+   * @throws IllegalStateException if this or the memory is closed
+   */
+  public void read(
+      RailMemory into, long offset, RailTarget from, long lengthBytes, Duration timeout)
+      throws RailException, InterruptedException {
+    await(new Order(Direction.READ, into, offset, from, lengthBytes, null), timeout);
+  }
+
+  /**
+   * Writes to the peer's memory.
+   *
+   * <p>Returns when the peer's adapter has the bytes; its processor may not see them yet, see
+   * {@link #writeFenced}.
+   *
+   * <p><b>Blocking:</b> until the deadline at the latest; interruptible.
+   *
+   * @param from where the bytes are: memory on these rails
+   * @param offset where in it, in bytes
+   * @param to where the bytes go
+   * @param lengthBytes how many, from 1
+   * @param timeout how long it may take
+   * @throws RailException if it comes to nothing; some bytes may have been written
+   * @throws InterruptedException if the thread is or was interrupted; the transfer is given up
+   * @throws IndexOutOfBoundsException if the range is not inside {@code from}
+   * @throws IllegalArgumentException if the memory is not on these rails
+   * @throws IllegalStateException if this or the memory is closed
+   */
+  public void write(RailMemory from, long offset, RailTarget to, long lengthBytes, Duration timeout)
+      throws RailException, InterruptedException {
+    await(new Order(Direction.WRITE, from, offset, to, lengthBytes, null), timeout);
+  }
+
+  /**
+   * Writes to the peer's memory, so that the peer's processor sees the bytes when this returns:
+   * every piece is followed by a read of its last byte on the same rail, which cannot overtake it.
+   * Needs the right to read there.
+   *
+   * <p><b>Blocking:</b> until the deadline at the latest; interruptible.
+   *
+   * @param from where the bytes are: memory on these rails
+   * @param offset where in it, in bytes
+   * @param to where the bytes go
+   * @param lengthBytes how many, from 1
+   * @param timeout how long it may take
+   * @throws RailException if it comes to nothing; some bytes may have been written
+   * @throws InterruptedException if the thread is or was interrupted; the transfer is given up
+   */
+  public void writeFenced(
+      RailMemory from, long offset, RailTarget to, long lengthBytes, Duration timeout)
+      throws RailException, InterruptedException {
+    await(new Order(Direction.FENCED_WRITE, from, offset, to, lengthBytes, null), timeout);
+  }
+
+  /**
+   * Begins to read from the peer's memory.
+   *
+   * @param into where the bytes go: memory on these rails, registered for local write
+   * @param offset where in it, in bytes
+   * @param from where the bytes are
+   * @param lengthBytes how many, from 1
+   * @param terms how long it may take, and whom to tell of progress
+   * @return the transfer, which goes on by itself
+   * @throws IndexOutOfBoundsException if the range is not inside {@code into}
+   * @throws IllegalArgumentException if the memory is not on these rails
+   * @throws IllegalStateException if this or the memory is closed
+   */
+  public RailTransfer readAsync(
+      RailMemory into, long offset, RailTarget from, long lengthBytes, TransferTerms terms) {
+    return begin(new Order(Direction.READ, into, offset, from, lengthBytes, of(terms)), terms);
+  }
+
+  /**
+   * Begins to write to the peer's memory.
+   *
+   * @param from where the bytes are: memory on these rails
+   * @param offset where in it, in bytes
+   * @param to where the bytes go
+   * @param lengthBytes how many, from 1
+   * @param terms how long it may take, and whom to tell of progress
+   * @return the transfer, which goes on by itself
+   * @throws IndexOutOfBoundsException if the range is not inside {@code from}
+   * @throws IllegalArgumentException if the memory is not on these rails
+   * @throws IllegalStateException if this or the memory is closed
+   */
+  public RailTransfer writeAsync(
+      RailMemory from, long offset, RailTarget to, long lengthBytes, TransferTerms terms) {
+    return begin(new Order(Direction.WRITE, from, offset, to, lengthBytes, of(terms)), terms);
+  }
+
+  private static LongConsumer of(TransferTerms terms) {
+    return terms.progress().orElse(null);
+  }
+
+  private RailTransfer begin(Order order, TransferTerms terms) {
+    acquire();
+    try {
+      RailTransfer transfer = submit(order, Deadline.after(terms.timeout()));
+      driver.wake();
+      return transfer;
+    } finally {
+      release();
+    }
+  }
+
+  private void await(Order order, Duration timeout) throws RailException, InterruptedException {
+    acquire();
+    try {
+      RailTransfer transfer = submit(order, Deadline.after(timeout));
+      try {
+        engine.drive(transfer);
+        transfer.result().get();
+      } catch (ExecutionException e) {
+        // What is left of it in flight is no longer this thread's to drive.
+        driver.wake();
+        if (e.getCause() instanceof RailException failure) {
+          throw failure;
+        }
+        throw new IllegalStateException(e.getCause());
+      } catch (InterruptedException e) {
+        driver.wake();
+        throw e;
+      }
+    } finally {
+      release();
+    }
+  }
+
+  private RailTransfer submit(Order order, Deadline deadline) {
+    Objects.checkFromIndexSize(order.offset(), order.lengthBytes(), order.memory().lengthBytes());
+    if (!order.memory().rails().equals(rails)) {
+      throw new IllegalArgumentException(order.memory() + " is not on " + rails);
+    }
+    List<RailLink> links = engine.links();
+    long longest = links.stream().mapToLong(RailLink::maxMessageBytes).min().orElse(1);
+    StripePlan plan =
+        StripePlan.of(order.lengthBytes(), links.size(), client.pieceBytes(), longest);
+    order.memory().pin();
+    RailTransfer transfer = new RailTransfer(order, plan, deadline);
+    engine.submit(transfer);
+    return transfer;
+  }
+
+  private List<RailLink> links(RailGeneration from) {
+    List<RailLink> out = new ArrayList<>();
+    for (int rail = 0; rail < from.ends().size(); rail++) {
+      List<Region> regions = from.offer().rails().get(rail).regions();
+      out.add(new RailLink(rail, from.ends().get(rail), regions, fence, engine));
+    }
+    return out;
+  }
+
+  /** A rail of the present generation has failed; called with the engine's lock held. */
+  private void failed(RailLink link) {
+    counters.failed(link);
+    driver.wake();
+    if (client.rebuilds()) {
+      recovery.request();
+    }
+  }
+
+  /** How failed rails are made anew. */
+  private final class Rebuilding implements RailRecovery.Attempt {
+    @Override
+    public boolean isPossible() {
+      return IntStream.range(0, rails.size()).allMatch(this::isActive);
+    }
+
+    private boolean isActive(int rail) {
+      VerbsPort port =
+          rails.domain(rail).device().port(rails.specs().get(rail).path().portNumber());
+      return port.isActive();
+    }
+
+    @Override
+    public void rebuild() throws IOException {
+      recovery.beginning();
+      RailGeneration old = generation;
+      RailGeneration fresh =
+          RailGeneration.connect(client.terms(), rails, Deadline.after(REBUILD_LIMIT));
+      generation = fresh;
+      List<RailLink> replaced = engine.replace(links(fresh), old::hangUp);
+      counters.replaced(replaced);
+      driver.wake();
+    }
+  }
+
+  @Override
+  protected void free() {
+    recovery.close();
+    engine.close();
+    driver.close();
+    generation.hangUp();
+    fence.close();
+  }
+
+  @Override
+  public String toString() {
+    return "connected " + rails + " to " + client.terms().peer();
+  }
+}

@@ -1,0 +1,47 @@
+package org.metrale.gpu.rail;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** What is counted of rails over all their rebuilds. */
+final class RailCounters {
+  private final long[] carriedBefore;
+  private final long[] failures;
+  private final String[] lastFaults;
+
+  RailCounters(int rails) {
+    carriedBefore = new long[rails];
+    failures = new long[rails];
+    lastFaults = new String[rails];
+    Arrays.fill(lastFaults, "");
+  }
+
+  synchronized void failed(RailLink link) {
+    failures[link.rail()]++;
+    lastFaults[link.rail()] = String.valueOf(link.fault().getMessage());
+  }
+
+  /** These links are out of use; what they carried stays counted. */
+  synchronized void replaced(List<RailLink> links) {
+    for (RailLink link : links) {
+      carriedBefore[link.rail()] += link.carriedBytes();
+    }
+  }
+
+  synchronized List<RailStatus> status(List<RailLink> links, List<RailSpec> specs) {
+    List<RailStatus> out = new ArrayList<>();
+    for (RailLink link : links) {
+      int rail = link.rail();
+      out.add(
+          new RailStatus(
+              rail,
+              specs.get(rail).device(),
+              link.state(),
+              carriedBefore[rail] + link.carriedBytes(),
+              failures[rail],
+              lastFaults[rail]));
+    }
+    return List.copyOf(out);
+  }
+}

@@ -1,0 +1,85 @@
+package org.metrale.gpu.rail;
+
+import java.lang.System.Logger.Level;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Takes the engine's steps when no caller does; a daemon thread that exists while there is work.
+ */
+final class RailDriver {
+  private static final System.Logger LOG = System.getLogger("org.metrale.gpu.rail");
+
+  private final TransferEngine engine;
+  private final String peer;
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition ended = lock.newCondition();
+  private Thread thread;
+
+  /** Work was announced after the engine was last asked. */
+  private boolean announced;
+
+  private boolean closed;
+
+  RailDriver(TransferEngine engine, String peer) {
+    this.engine = engine;
+    this.peer = peer;
+  }
+
+  /** There is work, or may be. */
+  void wake() {
+    lock.lock();
+    try {
+      announced = true;
+      if (thread == null && !closed) {
+        thread = new Thread(this::run, "rails to " + peer);
+        thread.setDaemon(true);
+        thread.start();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void run() {
+    int idle = 0;
+    while (goOn()) {
+      try {
+        idle = engine.tryStep() ? 0 : idle + 1;
+      } catch (RuntimeException e) {
+        LOG.log(Level.ERROR, "a step of the rails to " + peer + " failed", e);
+        idle = Integer.MAX_VALUE >> 1;
+      }
+      TransferEngine.relax(idle);
+    }
+  }
+
+  private boolean goOn() {
+    // The engine first: its lock is never taken with this one held.
+    boolean busy = engine.isBusy();
+    lock.lock();
+    try {
+      if ((busy || announced) && !closed) {
+        announced = false;
+        return true;
+      }
+      thread = null;
+      ended.signalAll();
+      return false;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  void close() {
+    lock.lock();
+    try {
+      closed = true;
+      while (thread != null && !thread.equals(Thread.currentThread())) {
+        ended.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+}

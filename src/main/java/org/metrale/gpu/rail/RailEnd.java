@@ -1,0 +1,115 @@
+package org.metrale.gpu.rail;
+
+import java.lang.System.Logger.Level;
+import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsCompletionQueue;
+import org.metrale.gpu.verbs.VerbsGid;
+import org.metrale.gpu.verbs.VerbsPreparedQueuePair;
+import org.metrale.gpu.verbs.VerbsQueuePair;
+import org.metrale.gpu.verbs.VerbsQueueSettings;
+import org.metrale.gpu.verbs.VerbsRemote;
+import org.metrale.gpu.wire.Gid;
+
+/** This side's end of one rail of one connection: a completion queue and a queue pair. */
+final class RailEnd {
+  private static final System.Logger LOG = System.getLogger("org.metrale.gpu.rail");
+
+  private final VerbsCompletionQueue completions;
+  private final VerbsPreparedQueuePair prepared;
+  private final int wantedDepth;
+  private final LocalQueuePair local;
+  private VerbsQueuePair pair;
+
+  private RailEnd(
+      VerbsCompletionQueue completions, VerbsPreparedQueuePair prepared, int wantedDepth) {
+    this.completions = completions;
+    this.prepared = prepared;
+    this.wantedDepth = wantedDepth;
+    this.local =
+        new LocalQueuePair(
+            prepared.number(), prepared.packetNumber(), Gid.of(prepared.gid().gid().bytes()));
+  }
+
+  /** A client's end: everything that can be done before the peer is known. */
+  static RailEnd prepare(RailSet rails, int rail, VerbsAccess remoteAccess, PacketNumbers numbers) {
+    // A fenced write is two requests.
+    return prepare(rails, rail, 2 * rails.specs().get(rail).depth(), remoteAccess, numbers);
+  }
+
+  /** A server's end, which posts nothing. */
+  static RailEnd prepareForServing(
+      RailSet rails, int rail, VerbsAccess remoteAccess, PacketNumbers numbers) {
+    return prepare(rails, rail, 1, remoteAccess, numbers);
+  }
+
+  @SuppressWarnings("MustBeClosed") // close() does
+  private static RailEnd prepare(
+      RailSet rails, int rail, int requests, VerbsAccess remoteAccess, PacketNumbers numbers) {
+    RailSpec spec = rails.specs().get(rail);
+    VerbsQueueSettings settings = new VerbsQueueSettings(requests, remoteAccess, spec.path());
+    VerbsCompletionQueue completions =
+        VerbsCompletionQueue.open(rails.domain(rail).device(), requests);
+    VerbsPreparedQueuePair prepared = null;
+    try {
+      prepared =
+          VerbsPreparedQueuePair.open(rails.domain(rail), completions, settings, numbers.next());
+      if (prepared.lid() != 0) {
+        throw new IllegalStateException(
+            spec.device() + " is on InfiniBand, whose peers need more than this handshake tells");
+      }
+      return new RailEnd(completions, prepared, spec.depth());
+    } catch (RuntimeException e) {
+      if (prepared != null) {
+        prepared.close();
+      }
+      completions.close();
+      throw e;
+    }
+  }
+
+  LocalQueuePair local() {
+    return local;
+  }
+
+  @SuppressWarnings("MustBeClosed") // close() does
+  void connect(RemoteQueuePair remote) {
+    pair =
+        prepared.connect(
+            new VerbsRemote(remote.qpn(), remote.psn(), VerbsGid.of(remote.gid().bytes()), 0));
+  }
+
+  VerbsCompletionQueue completions() {
+    return completions;
+  }
+
+  VerbsQueuePair pair() {
+    return pair;
+  }
+
+  int wantedDepth() {
+    return wantedDepth;
+  }
+
+  boolean isClosed() {
+    return completions.isClosed();
+  }
+
+  void close() {
+    try {
+      if (pair != null) {
+        pair.close();
+      }
+    } finally {
+      prepared.close();
+      completions.close();
+    }
+  }
+
+  void closeQuietly() {
+    try {
+      close();
+    } catch (RuntimeException e) {
+      LOG.log(Level.WARNING, "a rail's queue pair or completion queue did not close", e);
+    }
+  }
+}

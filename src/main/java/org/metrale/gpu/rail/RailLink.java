@@ -1,0 +1,254 @@
+package org.metrale.gpu.rail;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Consumer;
+import org.metrale.gpu.rail.RailTransfer.Direction;
+import org.metrale.gpu.verbs.VerbsCompletions;
+import org.metrale.gpu.verbs.VerbsMemoryRegion;
+import org.metrale.gpu.verbs.VerbsWorkBatch;
+import org.metrale.gpu.verbs.VerbsWorkException;
+import org.metrale.gpu.wire.Region;
+
+/**
+ * One connected rail with what it has in flight. Guarded by the engine's lock.
+ *
+ * <p>A rail that failed is first told to give back what it has; if it does not within a moment, its
+ * queue pair is destroyed, after which nothing of it can touch memory any more.
+ */
+final class RailLink {
+  /** How long a failed rail may take to give back what it has. */
+  private static final long FLUSH_NANOS = Duration.ofMillis(250).toNanos();
+
+  /** Marks the write of a fenced piece, which is done only when the read after it is. */
+  private static final long FENCED = 1L << 32;
+
+  /** What a link tells of. */
+  interface Owner {
+    /** A piece was not done because of this. */
+    void refused(RailLink link, RailPiece piece, VerbsWorkException cause);
+
+    /** The rail has failed; its pieces come back one by one. */
+    void failed(RailLink link);
+  }
+
+  private final int rail;
+  private final RailEnd end;
+  private final List<Region> remote;
+  private final RailMemory fenceMemory;
+  private final Owner owner;
+  private final VerbsWorkBatch batch;
+  private final VerbsCompletions done;
+  private final RailPiece[] pieces;
+  private final int[] free;
+  private final RailRate rate = new RailRate();
+  private int freeCount;
+  private RailStatus.State state = RailStatus.State.ACTIVE;
+  private long failedAtNanos;
+  private long carriedBytes;
+  private Throwable fault;
+
+  RailLink(int rail, RailEnd end, List<Region> remote, RailMemory fenceMemory, Owner owner) {
+    this.rail = rail;
+    this.end = end;
+    this.remote = remote;
+    this.fenceMemory = fenceMemory;
+    this.owner = owner;
+    int depth = Math.max(1, Math.min(end.wantedDepth(), end.pair().depth() / 2));
+    this.batch = VerbsWorkBatch.allocate(2 * depth);
+    this.done = VerbsCompletions.allocate(2 * depth);
+    this.pieces = new RailPiece[depth];
+    this.free = new int[depth];
+    for (int i = 0; i < depth; i++) {
+      free[i] = i;
+    }
+    freeCount = depth;
+  }
+
+  int rail() {
+    return rail;
+  }
+
+  RailStatus.State state() {
+    return state;
+  }
+
+  long carriedBytes() {
+    return carriedBytes;
+  }
+
+  Throwable fault() {
+    return fault;
+  }
+
+  int regions() {
+    return remote.size();
+  }
+
+  long maxMessageBytes() {
+    return end.pair().maxMessageBytes();
+  }
+
+  boolean hasRoom() {
+    return state.equals(RailStatus.State.ACTIVE) && freeCount > 0;
+  }
+
+  boolean isActive() {
+    return state.equals(RailStatus.State.ACTIVE);
+  }
+
+  RailRate rate() {
+    return rate;
+  }
+
+  int depth() {
+    return pieces.length;
+  }
+
+  boolean isIdle() {
+    return freeCount == pieces.length;
+  }
+
+  /** Takes a piece; {@link #flush()} posts it. */
+  void take(RailPiece piece) {
+    int slot = free[--freeCount];
+    pieces[slot] = piece;
+    rate.began(piece.lengthBytes(), System.nanoTime());
+    RailTransfer.Order order = piece.transfer().order();
+    Region region = remote.get(order.target().region());
+    VerbsMemoryRegion local = order.memory().region(rail);
+    long near = order.offset() + piece.offset();
+    long far = region.base() + order.target().offset() + piece.offset();
+    int rkey = (int) region.rkey();
+    if (order.direction().equals(Direction.READ)) {
+      batch.read(slot, local, near, piece.lengthBytes(), far, rkey);
+      return;
+    }
+    if (order.direction().equals(Direction.WRITE)) {
+      batch.write(slot, local, near, piece.lengthBytes(), far, rkey);
+      return;
+    }
+    batch.write(slot | FENCED, local, near, piece.lengthBytes(), far, rkey);
+    long last = far + piece.lengthBytes() - 1;
+    batch.read(slot, fenceMemory.region(rail), rail, 1, last, rkey);
+  }
+
+  /** Posts what was taken. */
+  void flush() {
+    if (batch.isEmpty()) {
+      return;
+    }
+    try {
+      end.pair().post(batch);
+    } catch (RuntimeException e) {
+      batch.clear();
+      fail(e);
+    }
+  }
+
+  /** Takes completions; true if there were any. */
+  boolean poll(Consumer<RailPiece> arrived) {
+    if (end.isClosed()) {
+      return false;
+    }
+    int count;
+    try {
+      count = end.completions().pollOnce(done);
+    } catch (RuntimeException e) {
+      fail(e);
+      giveUp();
+      return true;
+    }
+    for (int i = 0; i < count; i++) {
+      completed(i, arrived);
+    }
+    if (count > 0) {
+      flush();
+    }
+    return count > 0;
+  }
+
+  private void completed(int index, Consumer<RailPiece> arrived) {
+    long id = done.workId(index);
+    int slot = (int) id;
+    if (done.isSuccess(index)) {
+      if ((id & FENCED) == 0) {
+        RailPiece piece = release(slot);
+        carriedBytes += piece.lengthBytes();
+        arrived.accept(piece);
+      }
+      return;
+    }
+    VerbsWorkException cause = done.failure(index);
+    fail(cause);
+    if (pieces[slot] != null) {
+      owner.refused(this, release(slot), cause);
+    }
+  }
+
+  private RailPiece release(int slot) {
+    RailPiece piece = pieces[slot];
+    pieces[slot] = null;
+    free[freeCount++] = slot;
+    rate.ended(piece.lengthBytes(), System.nanoTime());
+    return piece;
+  }
+
+  /** Takes the rail out of rotation. */
+  void fail(Throwable cause) {
+    if (!state.equals(RailStatus.State.ACTIVE)) {
+      return;
+    }
+    state = RailStatus.State.FAILING;
+    fault = cause;
+    failedAtNanos = System.nanoTime();
+    batch.clear();
+    try {
+      end.pair().abort();
+    } catch (RuntimeException e) {
+      // A device that is gone cannot be told; destroying the queue pair does the same.
+      cause.addSuppressed(e);
+    }
+    owner.failed(this);
+  }
+
+  /** Brings a failing rail down when it has nothing left, or has had its time; true if it did. */
+  boolean settle(long nowNanos) {
+    if (!state.equals(RailStatus.State.FAILING)) {
+      return false;
+    }
+    if (isIdle() || nowNanos - failedAtNanos > FLUSH_NANOS) {
+      giveUp();
+      return true;
+    }
+    return false;
+  }
+
+  /** Destroys the queue pair; what was in flight comes back. */
+  private void giveUp() {
+    state = RailStatus.State.DOWN;
+    end.closeQuietly();
+    for (int slot = 0; slot < pieces.length; slot++) {
+      if (pieces[slot] != null) {
+        owner.refused(this, release(slot), null);
+      }
+    }
+  }
+
+  /** Whether a piece of this transfer is in flight here. */
+  boolean carries(RailTransfer transfer) {
+    for (RailPiece piece : pieces) {
+      if (piece != null && piece.transfer() == transfer) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Ends the rail, whatever is in flight. */
+  void close() {
+    if (!state.equals(RailStatus.State.DOWN)) {
+      giveUp();
+    }
+  }
+}

@@ -1,0 +1,352 @@
+package org.metrale.gpu.rail;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.metrale.gpu.rail.RailException.Reason;
+import org.metrale.gpu.verbs.VerbsWorkException;
+import org.metrale.gpu.verbs.VerbsWorkStatus;
+
+/**
+ * Deals pieces of transfers to rails and takes them back, one short step at a time.
+ *
+ * <p>Whoever waits takes steps: a blocking caller itself, else the driver's thread. No step waits
+ * for anything, so that no rail can hold up another.
+ */
+final class TransferEngine implements RailLink.Owner {
+  /** A piece that fails on this many rails in a row is itself what is wrong. */
+  private static final int MOST_FAILURES = 8;
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final String peer;
+
+  /** Called with the lock held when a rail has failed. */
+  private final Consumer<RailLink> onFailed;
+
+  private final List<RailTransfer> transfers = new ArrayList<>();
+  private List<RailLink> links = new ArrayList<>();
+  private final List<RailLink> draining = new ArrayList<>();
+
+  /** What is to be done when rails that were replaced have finished. */
+  private final List<Runnable> afterDraining = new ArrayList<>();
+
+  /** Whether lost rails can come back. */
+  private boolean recovering;
+
+  private boolean closed;
+  private int nextTransfer;
+  private final RailChoice choice = new RailChoice();
+
+  TransferEngine(String peer, boolean recovering, Consumer<RailLink> onFailed) {
+    this.peer = peer;
+    this.recovering = recovering;
+    this.onFailed = onFailed;
+  }
+
+  /**
+   * Puts new rails in place of the present ones, which finish what they have.
+   *
+   * @param afterwards runs when they have
+   */
+  List<RailLink> replace(List<RailLink> fresh, Runnable afterwards) {
+    lock.lock();
+    try {
+      if (closed) {
+        fresh.forEach(RailLink::close);
+        return List.of();
+      }
+      afterDraining.add(afterwards);
+      List<RailLink> old = links;
+      draining.addAll(old);
+      links = new ArrayList<>(fresh);
+      return old;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Rails do not come back any more: transfers need not wait for that. */
+  void recoveryEnded() {
+    lock.lock();
+    try {
+      recovering = false;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  List<RailLink> links() {
+    lock.lock();
+    try {
+      return List.copyOf(links);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  void submit(RailTransfer transfer) {
+    lock.lock();
+    try {
+      if (closed) {
+        transfer.fail(failure(Reason.CLOSED, -1, transfer, null));
+        return;
+      }
+      transfers.add(transfer);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Ends a transfer that the caller has given up. */
+  void cancel(RailTransfer transfer) {
+    lock.lock();
+    try {
+      end(transfer, failure(Reason.CANCELLED, -1, transfer, null));
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Takes a step if no other thread is about to; true if something moved. */
+  boolean tryStep() {
+    if (!lock.tryLock()) {
+      return false;
+    }
+    try {
+      return step();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether there is something that steps would move. */
+  boolean isBusy() {
+    lock.lock();
+    try {
+      return !transfers.isEmpty()
+          || !draining.isEmpty()
+          || !afterDraining.isEmpty()
+          || anyFailing();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private boolean anyFailing() {
+    for (RailLink link : links) {
+      if (link.state().equals(RailStatus.State.FAILING)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private boolean step() {
+    boolean moved = false;
+    long now = System.nanoTime();
+    for (int i = 0; i < links.size(); i++) {
+      moved |= step(links.get(i), now);
+    }
+    for (Iterator<RailLink> all = draining.iterator(); all.hasNext(); ) {
+      RailLink link = all.next();
+      moved |= step(link, now);
+      if (link.isIdle()) {
+        link.close();
+        all.remove();
+      }
+    }
+    if (draining.isEmpty() && !afterDraining.isEmpty()) {
+      afterDraining.forEach(Runnable::run);
+      afterDraining.clear();
+    }
+    moved |= deal();
+    sweep(now);
+    return moved;
+  }
+
+  private boolean step(RailLink link, long now) {
+    boolean polled = link.poll(piece -> piece.transfer().settled(piece));
+    boolean settled = link.settle(now);
+    return polled || settled;
+  }
+
+  /** Gives pieces to rails until pieces or room are used up. */
+  private boolean deal() {
+    boolean dealt = false;
+    while (true) {
+      RailTransfer transfer = nextTransfer();
+      RailLink link = transfer == null ? null : choice.linkFor(links, transfer);
+      if (link == null) {
+        break;
+      }
+      if (transfer.order().target().region() >= link.regions()) {
+        transfer.fail(failure(Reason.LOCAL_FAULT, link.rail(), transfer, noSuchRegion(link)));
+        continue;
+      }
+      nextTransfer++;
+      link.take(transfer.nextPiece());
+      dealt = true;
+    }
+    if (dealt) {
+      for (int i = 0; i < links.size(); i++) {
+        links.get(i).flush();
+      }
+    }
+    return dealt;
+  }
+
+  /** The transfer whose turn it is among those that have a piece to give; null if none has. */
+  private RailTransfer nextTransfer() {
+    for (int i = 0; i < transfers.size(); i++) {
+      RailTransfer transfer = transfers.get(Math.floorMod(nextTransfer + i, transfers.size()));
+      if (transfer.hasPiece()) {
+        return transfer;
+      }
+    }
+    return null;
+  }
+
+  private static Throwable noSuchRegion(RailLink link) {
+    return new IndexOutOfBoundsException("the peer offers " + link.regions() + " regions");
+  }
+
+  /** Takes out transfers that are over, late, or without any hope. */
+  private void sweep(long now) {
+    boolean alive = recovering || links.stream().anyMatch(TransferEngine::isAlive);
+    for (int i = transfers.size() - 1; i >= 0; i--) {
+      RailTransfer transfer = transfers.get(i);
+      if (!transfer.isDone() && transfer.isLate(now)) {
+        end(transfer, failure(Reason.DEADLINE_PASSED, slowRail(transfer), transfer, lastFault()));
+      } else if (!transfer.isDone() && !alive) {
+        end(transfer, failure(Reason.RAILS_LOST, -1, transfer, lastFault()));
+      }
+      if (transfer.isDone()) {
+        transfers.remove(i);
+      }
+    }
+  }
+
+  private static boolean isAlive(RailLink link) {
+    return !link.state().equals(RailStatus.State.DOWN);
+  }
+
+  /**
+   * Ends a transfer before its time. There is no way to call a single request back, so the rails
+   * that have pieces of it are taken down.
+   */
+  private void end(RailTransfer transfer, RailException why) {
+    if (transfer.isDone()) {
+      return;
+    }
+    transfer.fail(why);
+    List<RailLink> all = new ArrayList<>(links);
+    all.addAll(draining);
+    for (RailLink link : all) {
+      if (link.carries(transfer)) {
+        link.fail(new IllegalStateException("given up after: " + why.getMessage()));
+      }
+    }
+  }
+
+  private int slowRail(RailTransfer transfer) {
+    return links.stream()
+        .filter(link -> link.carries(transfer))
+        .mapToInt(RailLink::rail)
+        .findFirst()
+        .orElse(-1);
+  }
+
+  private Throwable lastFault() {
+    return links.stream()
+        .map(RailLink::fault)
+        .filter(fault -> fault != null)
+        .findFirst()
+        .orElse(null);
+  }
+
+  @Override
+  public void refused(RailLink link, RailPiece piece, VerbsWorkException cause) {
+    RailTransfer transfer = piece.transfer();
+    transfer.returned(piece);
+    if (transfer.isDone()) {
+      return;
+    }
+    VerbsWorkStatus.Side side =
+        cause == null ? VerbsWorkStatus.Side.UNKNOWN : cause.status().side();
+    if (side.equals(VerbsWorkStatus.Side.PEER)) {
+      transfer.fail(failure(Reason.PEER_REFUSED, link.rail(), piece, cause));
+    } else if (isRequestFault(cause) || piece.failedAgain() >= MOST_FAILURES) {
+      transfer.fail(failure(Reason.LOCAL_FAULT, link.rail(), piece, cause));
+    }
+  }
+
+  /** Whether the request itself is wrong, so that no other rail could do it. */
+  private static boolean isRequestFault(VerbsWorkException cause) {
+    return cause != null
+        && (cause.status().equals(VerbsWorkStatus.LOCAL_PROTECTION) || cause.code() == 1);
+  }
+
+  @Override
+  public void failed(RailLink link) {
+    if (links.contains(link)) {
+      onFailed.accept(link);
+    }
+  }
+
+  private RailException failure(Reason why, int rail, RailTransfer transfer, Throwable cause) {
+    String range = transfer.order().range(0, transfer.lengthBytes());
+    return new RailException(why, rail, peer, range + ", " + transfer.doneBytes() + " done", cause);
+  }
+
+  private RailException failure(Reason why, int rail, RailPiece piece, Throwable cause) {
+    return new RailException(why, rail, peer, piece.range(), cause);
+  }
+
+  /** Takes steps until a transfer is over. */
+  void drive(RailTransfer transfer) throws InterruptedException {
+    int idle = 0;
+    while (!transfer.isDone()) {
+      if (Thread.interrupted()) {
+        cancel(transfer);
+        throw new InterruptedException();
+      }
+      idle = tryStep() ? 0 : idle + 1;
+      relax(idle);
+    }
+  }
+
+  /** The longer nothing moves, the more of the processor is left to others. */
+  static void relax(int idle) {
+    if (idle < 64) {
+      Thread.onSpinWait();
+    } else if (idle < 256) {
+      LockSupport.parkNanos(1_000);
+    } else {
+      LockSupport.parkNanos(Math.min(1_000_000, 20_000L * (1 + (idle - 256) / 64)));
+    }
+  }
+
+  /** Ends everything; nothing of this touches memory any more. */
+  void close() {
+    lock.lock();
+    try {
+      closed = true;
+      for (RailTransfer transfer : transfers) {
+        if (!transfer.isDone()) {
+          transfer.fail(failure(Reason.CLOSED, -1, transfer, null));
+        }
+      }
+      draining.forEach(RailLink::close);
+      links.forEach(RailLink::close);
+      transfers.clear();
+      draining.clear();
+      afterDraining.forEach(Runnable::run);
+      afterDraining.clear();
+    } finally {
+      lock.unlock();
+    }
+  }
+}

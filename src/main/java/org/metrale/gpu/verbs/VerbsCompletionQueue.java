@@ -1,0 +1,330 @@
+package org.metrale.gpu.verbs;
+
+import com.google.errorprone.annotations.MustBeClosed;
+import java.nio.channels.AsynchronousCloseException;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.spi.AbstractInterruptibleChannel;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.function.Function;
+import org.metrale.gpu.NativeResource;
+import org.metrale.verbs.ibv_comp_channel;
+import org.metrale.verbs.ibv_cq;
+
+/**
+ * Where finished requests of any number of queue pairs are found.
+ *
+ * <p>It cannot overrun: queue pairs are refused whose requests it has no room for.
+ *
+ * <p><b>Threading:</b> safe for any number of threads; each completion is given to one of them.
+ */
+public final class VerbsCompletionQueue extends NativeResource {
+  private static final int PLACES = 1 << 16;
+
+  private final VerbsDevice device;
+  private final ibv_comp_channel channel;
+  private final ibv_cq handle;
+  private final long address;
+  private final int entries;
+
+  /** Guards what follows, and keeps completions in order. */
+  private final Object lock = new Object();
+
+  private WorkLedger[] ledgers = new WorkLedger[8];
+  private int nextPlace;
+  private int promised;
+
+  /** The thread that waits for an event, if one does. */
+  private Waiting waiting;
+
+  private VerbsCompletionQueue(VerbsDevice device, ibv_comp_channel channel, ibv_cq handle) {
+    super(device);
+    this.device = device;
+    this.channel = channel;
+    this.handle = handle;
+    this.address = VerbsWorkCalls.address(handle);
+    this.entries = VerbsObjectCalls.entries(handle);
+  }
+
+  /**
+   * Makes a completion queue that can be polled and waited for.
+   *
+   * @param device the device; stays open until the queue is closed
+   * @param entries how many completions must fit, from 1
+   * @return the queue
+   * @throws VerbsException if the device refuses, for example because it has no queue of that
+   *     length
+   * @wraps {@code ibv_create_comp_channel}, {@code ibv_create_cq}; verbs.h
+   */
+  @MustBeClosed
+  public static VerbsCompletionQueue open(VerbsDevice device, int entries) {
+    return device.with(
+        context -> {
+          ibv_comp_channel channel = VerbsObjectCalls.createChannel(context);
+          try {
+            return new VerbsCompletionQueue(
+                device, channel, VerbsObjectCalls.createCompletionQueue(context, entries, channel));
+          } catch (RuntimeException e) {
+            VerbsObjectCalls.destroyChannel(channel);
+            throw e;
+          }
+        });
+  }
+
+  /**
+   * The device that it belongs to.
+   *
+   * @return the device, open as long as this is
+   */
+  public VerbsDevice device() {
+    return device;
+  }
+
+  /**
+   * How many completions fit.
+   *
+   * @return as granted by the device
+   */
+  public int entries() {
+    return entries;
+  }
+
+  /**
+   * Takes what is there, without waiting.
+   *
+   * @param into where to put it; what was there is forgotten
+   * @return how many completions there were, 0 if none
+   * @throws VerbsException if the queue is broken, for example because the device is gone
+   * @throws IllegalStateException if this is closed
+   * @wraps {@code ibv_poll_cq}; verbs.h
+   */
+  public int pollOnce(VerbsCompletions into) {
+    acquire();
+    try {
+      synchronized (lock) {
+        into.filled(0);
+        int count = VerbsWorkCalls.poll(address, into.address(), into.capacity());
+        if (count <= 0) {
+          return VerbsCalls.check("ibv_poll_cq", count, "");
+        }
+        into.filled(count);
+        return distribute(into, count);
+      }
+    } finally {
+      release();
+    }
+  }
+
+  /**
+   * Polls until something is there; keeps the processor busy meanwhile.
+   *
+   * <p><b>Blocking:</b> until the deadline at the latest; interruptible.
+   *
+   * @param into where to put it
+   * @param timeout how long to poll
+   * @return how many completions there were, 0 if the time is over
+   * @throws InterruptedException if the thread is or was interrupted
+   * @throws VerbsException if the queue is broken
+   */
+  public int poll(VerbsCompletions into, Duration timeout) throws InterruptedException {
+    long deadline = System.nanoTime() + timeout.toNanos();
+    for (int spins = 0; ; spins++) {
+      int count = pollOnce(into);
+      if (count > 0) {
+        return count;
+      }
+      if (Thread.interrupted()) {
+        throw new InterruptedException();
+      }
+      if ((spins & 15) == 15 && System.nanoTime() - deadline >= 0) {
+        return 0;
+      }
+      Thread.onSpinWait();
+    }
+  }
+
+  /**
+   * Waits until something is there, without using a processor.
+   *
+   * <p><b>Blocking:</b> until the deadline at the latest; interruptible, and ended by {@link
+   * #wakeup()}. A virtual thread keeps its carrier meanwhile. One thread at a time.
+   *
+   * @param into where to put it
+   * @param timeout how long to wait
+   * @return how many completions there were, 0 if the time is over or another thread woke this one
+   * @throws InterruptedException if the thread is or was interrupted
+   * @throws VerbsException if the queue is broken
+   * @throws IllegalStateException if this is closed, or another thread waits
+   * @wraps {@code ibv_req_notify_cq}, {@code ibv_get_cq_event}, {@code ibv_ack_cq_events}; verbs.h
+   */
+  public int await(VerbsCompletions into, Duration timeout) throws InterruptedException {
+    long deadline = System.nanoTime() + timeout.toNanos();
+    acquire();
+    try {
+      int count = pollOnce(into);
+      if (count > 0) {
+        return count;
+      }
+      Waiting mine = begin();
+      try {
+        return mine.run(into, deadline);
+      } finally {
+        end(mine);
+      }
+    } finally {
+      release();
+    }
+  }
+
+  /** Ends the {@link #await} that is going on, if one is. */
+  public void wakeup() {
+    synchronized (lock) {
+      if (waiting != null) {
+        VerbsWorkCalls.wake(waiting.wake);
+      }
+    }
+  }
+
+  private Waiting begin() {
+    synchronized (lock) {
+      if (waiting != null) {
+        throw new IllegalStateException("another thread waits for " + this);
+      }
+      waiting = new Waiting(VerbsWorkCalls.createWake());
+      return waiting;
+    }
+  }
+
+  private void end(Waiting mine) {
+    synchronized (lock) {
+      waiting = null;
+      VerbsWorkCalls.closeWake(mine.wake);
+    }
+  }
+
+  /** Runs a call with the handle while this cannot be closed. */
+  <T> T with(Function<ibv_cq, T> call) {
+    return using(() -> call.apply(handle));
+  }
+
+  /** Takes a send queue in: from now on its completions are understood. */
+  void add(WorkLedger ledger) {
+    synchronized (lock) {
+      if (promised + ledger.depth() > entries) {
+        throw new IllegalStateException(
+            this + " has room for " + (entries - promised) + " more, not for " + ledger.depth());
+      }
+      int place = freePlace();
+      if (place >= ledgers.length) {
+        ledgers = Arrays.copyOf(ledgers, Math.min(PLACES, 2 * place));
+      }
+      ledgers[place] = ledger;
+      ledger.placeAt(place);
+      promised += ledger.depth();
+    }
+  }
+
+  /** Forgets a send queue; its left-over completions are passed over. */
+  void remove(WorkLedger ledger) {
+    synchronized (lock) {
+      for (int i = 0; i < ledgers.length; i++) {
+        if (ledgers[i] == ledger) {
+          ledgers[i] = null;
+          promised -= ledger.depth();
+        }
+      }
+    }
+  }
+
+  /** The next place in turn, so that one is not used again while completions may name it. */
+  private int freePlace() {
+    for (int tried = 0; tried < PLACES; tried++) {
+      int place = nextPlace;
+      nextPlace = (nextPlace + 1) % PLACES;
+      if (place >= ledgers.length || ledgers[place] == null) {
+        return place;
+      }
+    }
+    throw new IllegalStateException(this + " has " + PLACES + " queue pairs");
+  }
+
+  /** Hands completions to their send queues; those of queues that are gone are dropped. */
+  private int distribute(VerbsCompletions into, int found) {
+    int count = found;
+    int from = 0;
+    while (from < count) {
+      int place = WorkLedger.placeOf(into.rawId(from));
+      int to = from + 1;
+      while (to < count && WorkLedger.placeOf(into.rawId(to)) == place) {
+        to++;
+      }
+      if (place < ledgers.length && ledgers[place] != null) {
+        ledgers[place].retire(into, from, to);
+        from = to;
+      } else {
+        count = into.drop(from, to);
+      }
+    }
+    return count;
+  }
+
+  @Override
+  protected void free() {
+    try {
+      VerbsObjectCalls.destroyCompletionQueue(handle);
+    } finally {
+      VerbsObjectCalls.destroyChannel(channel);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "completion queue of " + device;
+  }
+
+  /** One thread's wait; interrupting the thread closes this, which uses its wake descriptor. */
+  private final class Waiting extends AbstractInterruptibleChannel {
+    private final int wake;
+
+    Waiting(int wake) {
+      this.wake = wake;
+    }
+
+    int run(VerbsCompletions into, long deadline) throws InterruptedException {
+      int channelDescriptor = VerbsObjectCalls.descriptor(channel);
+      boolean woken = false;
+      while (true) {
+        VerbsWorkCalls.arm(address);
+        int count = pollOnce(into);
+        long left = deadline - System.nanoTime();
+        if (count > 0 || woken || left <= 0) {
+          return count;
+        }
+        int millis = (int) Math.min(Integer.MAX_VALUE, 1 + left / 1_000_000);
+        begin();
+        try {
+          woken = VerbsWorkCalls.waitReadable(channelDescriptor, wake, millis);
+        } finally {
+          ended();
+        }
+        VerbsWorkCalls.drainEvents(channel, handle);
+      }
+    }
+
+    private void ended() throws InterruptedException {
+      try {
+        end(true);
+      } catch (ClosedByInterruptException e) {
+        Thread.interrupted();
+        throw new InterruptedException();
+      } catch (AsynchronousCloseException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+
+    @Override
+    protected void implCloseChannel() {
+      VerbsWorkCalls.wake(wake);
+    }
+  }
+}

@@ -1,0 +1,278 @@
+package org.metrale.gpu.verbs;
+
+import com.google.errorprone.annotations.MustBeClosed;
+import java.nio.ByteBuffer;
+import java.util.Objects;
+import java.util.Optional;
+import org.bytedeco.javacpp.Pointer;
+import org.metrale.gpu.NativeResource;
+import org.metrale.verbs.ibv_mr;
+
+/**
+ * Memory that an adapter may use, of any length.
+ *
+ * <p><b>Ownership:</b> the region holds on to what it was made from, so that it is neither freed
+ * nor collected while the region is open, and a region cannot be closed while a posted request
+ * names it. Memory given as a bare address stays the caller's to keep.
+ *
+ * <p><b>Threading:</b> safe for any number of threads; nothing orders their bytes.
+ */
+public final class VerbsMemoryRegion extends NativeResource {
+  private final VerbsProtectionDomain domain;
+  private final RegionMemory memory;
+  private final ibv_mr handle;
+  private final long baseAddress;
+  private final int lkey;
+  private final int rkey;
+
+  private VerbsMemoryRegion(VerbsProtectionDomain domain, RegionMemory memory, ibv_mr handle) {
+    super(domain);
+    this.domain = domain;
+    this.memory = memory;
+    this.handle = handle;
+    this.baseAddress = memory.address();
+    long keys = VerbsObjectCalls.keys(handle);
+    this.lkey = (int) (keys >>> 32);
+    this.rkey = (int) keys;
+  }
+
+  /**
+   * Allocates zeroed memory and registers it.
+   *
+   * @param domain the protection domain
+   * @param lengthBytes how much, from 1; may be above 4 GiB
+   * @param access what may be done with it
+   * @return the region, which owns the memory
+   * @throws VerbsException if it cannot be registered; the message has the process's limit of
+   *     locked memory
+   * @throws OutOfMemoryError if there is not that much memory
+   * @throws IllegalArgumentException if the length is below 1
+   * @wraps {@code ibv_reg_mr}; verbs.h
+   */
+  @MustBeClosed
+  public static VerbsMemoryRegion allocate(
+      VerbsProtectionDomain domain, long lengthBytes, VerbsAccess access) {
+    return register(domain, RegionMemory.allocate(lengthBytes), access);
+  }
+
+  /**
+   * Registers a direct buffer, mapped files included, from its position to its limit.
+   *
+   * @param domain the protection domain
+   * @param buffer a direct buffer; a read-only one can only be read, by either side
+   * @param access what may be done with it
+   * @return the region, which keeps the buffer reachable
+   * @throws VerbsException if it cannot be registered
+   * @throws IllegalArgumentException if the buffer is on the heap, empty, or read-only and {@code
+   *     access} allows writes
+   * @wraps {@code ibv_reg_mr}; verbs.h
+   */
+  @MustBeClosed
+  public static VerbsMemoryRegion of(
+      VerbsProtectionDomain domain, ByteBuffer buffer, VerbsAccess access) {
+    if (buffer.isReadOnly() && (access.flags() & VerbsAccess.READ_WRITE.flags() & ~4) != 0) {
+      throw new IllegalArgumentException("a read-only buffer cannot be registered for " + access);
+    }
+    return register(domain, RegionMemory.of(buffer), access);
+  }
+
+  /**
+   * Registers the memory of a pointer, from its position to its limit.
+   *
+   * @param domain the protection domain
+   * @param pointer memory of known length; not collected while the region is open, and not to be
+   *     deallocated by hand
+   * @param access what may be done with it
+   * @return the region, which keeps the pointer reachable
+   * @throws VerbsException if it cannot be registered
+   * @throws IllegalArgumentException if the pointer is null or has no length
+   * @wraps {@code ibv_reg_mr}; verbs.h
+   */
+  @MustBeClosed
+  public static VerbsMemoryRegion of(
+      VerbsProtectionDomain domain, Pointer pointer, VerbsAccess access) {
+    return register(domain, RegionMemory.of(pointer), access);
+  }
+
+  /**
+   * Registers memory by its address.
+   *
+   * @param domain the protection domain
+   * @param address where it begins
+   * @param lengthBytes how long it is
+   * @param access what may be done with it
+   * @return the region; the caller keeps the memory valid until it is closed
+   * @throws VerbsException if it cannot be registered; pages that are not there are {@code EFAULT}
+   * @throws IllegalArgumentException if the address is 0, or the range is empty or wraps around
+   * @wraps {@code ibv_reg_mr}; verbs.h
+   */
+  @MustBeClosed
+  public static VerbsMemoryRegion borrow(
+      VerbsProtectionDomain domain, long address, long lengthBytes, VerbsAccess access) {
+    return register(domain, RegionMemory.at(address, lengthBytes), access);
+  }
+
+  /**
+   * Registers part of a dma-buf, as memory of GPUs is passed on.
+   *
+   * @param domain the protection domain
+   * @param part the descriptor and the range
+   * @param access what may be done with it
+   * @return the region; its bytes cannot be read or written through this object
+   * @throws VerbsException if the device or the kernel cannot
+   * @throws IllegalStateException if libibverbs is too old, see {@link VerbsLibrary#supports}
+   * @wraps {@code ibv_reg_dmabuf_mr}; verbs.h, rdma-core 34 and later
+   */
+  @MustBeClosed
+  public static VerbsMemoryRegion ofDmaBuf(
+      VerbsProtectionDomain domain, VerbsDmaBuf part, VerbsAccess access) {
+    RegionMemory memory = RegionMemory.unmapped(part.address(), part.lengthBytes());
+    return domain.with(
+        pd ->
+            new VerbsMemoryRegion(
+                domain, memory, VerbsObjectCalls.registerDmaBuf(pd, part, access.flags())));
+  }
+
+  /** Registers memory by an address that is not the CPU's to use. */
+  @MustBeClosed
+  static VerbsMemoryRegion unmapped(
+      VerbsProtectionDomain domain, long address, long lengthBytes, VerbsAccess access) {
+    return register(domain, RegionMemory.unmapped(address, lengthBytes), access);
+  }
+
+  @MustBeClosed
+  private static VerbsMemoryRegion register(
+      VerbsProtectionDomain domain, RegionMemory memory, VerbsAccess access) {
+    try {
+      return domain.with(
+          pd ->
+              new VerbsMemoryRegion(
+                  domain,
+                  memory,
+                  VerbsObjectCalls.register(
+                      pd, memory.address(), memory.lengthBytes(), access.flags())));
+    } catch (RuntimeException e) {
+      memory.free();
+      throw e;
+    }
+  }
+
+  /**
+   * The protection domain.
+   *
+   * @return the domain, open as long as this is
+   */
+  public VerbsProtectionDomain domain() {
+    return domain;
+  }
+
+  /**
+   * Where the memory begins.
+   *
+   * @return the address that a peer uses for the first byte
+   */
+  public long address() {
+    return baseAddress;
+  }
+
+  /**
+   * How long the memory is.
+   *
+   * @return bytes
+   */
+  public long lengthBytes() {
+    return memory.lengthBytes();
+  }
+
+  /**
+   * The key for the own adapter.
+   *
+   * @return 32 bits
+   */
+  public int lkey() {
+    return lkey;
+  }
+
+  /**
+   * The key for the peer.
+   *
+   * @return 32 bits; opens the memory to whoever knows it, as far as the rights go
+   */
+  public int rkey() {
+    return rkey;
+  }
+
+  /**
+   * Copies bytes out of the memory.
+   *
+   * @param offset where to begin, in bytes
+   * @param into where they go; as many as fit
+   * @throws IndexOutOfBoundsException if the range is not inside
+   * @throws IllegalStateException if this is closed, or the memory is a GPU's
+   */
+  public void read(long offset, ByteBuffer into) {
+    Objects.checkFromIndexSize(offset, into.remaining(), lengthBytes());
+    acquire();
+    try {
+      memory.read(offset, into);
+    } finally {
+      release();
+    }
+  }
+
+  /**
+   * Copies bytes into the memory.
+   *
+   * @param offset where to begin, in bytes
+   * @param from the bytes
+   * @throws IndexOutOfBoundsException if the range is not inside
+   * @throws IllegalStateException if this is closed, or the memory is a GPU's
+   */
+  public void write(long offset, ByteBuffer from) {
+    Objects.checkFromIndexSize(offset, from.remaining(), lengthBytes());
+    acquire();
+    try {
+      memory.write(offset, from);
+    } finally {
+      release();
+    }
+  }
+
+  /** Keeps this open for a run of posted requests. */
+  void pin() {
+    acquire();
+  }
+
+  /** Ends what {@link #pin()} began. */
+  void unpin() {
+    release();
+  }
+
+  /**
+   * What else the memory is, if there is something to tell.
+   *
+   * @return for example that it is a stand-in for a GPU's memory
+   */
+  public Optional<String> note() {
+    return memory.note();
+  }
+
+  @Override
+  protected void free() {
+    try {
+      VerbsObjectCalls.deregister(handle);
+    } finally {
+      memory.free();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "memory region 0x"
+        + Long.toHexString(baseAddress)
+        + " of "
+        + lengthBytes()
+        + " bytes on "
+        + domain.device();
+  }
+}

@@ -1,0 +1,207 @@
+package org.metrale.gpu.verbs;
+
+import com.google.errorprone.annotations.MustBeClosed;
+import org.metrale.gpu.NativeResource;
+import org.metrale.verbs.ibv_qp;
+
+/**
+ * A queue pair that has no peer yet: it can tell its number and its address, and be connected once.
+ *
+ * <p><b>Threading:</b> safe for any number of threads.
+ */
+public final class VerbsPreparedQueuePair extends NativeResource {
+  private final VerbsProtectionDomain domain;
+  private final VerbsCompletionQueue queue;
+  private final VerbsQueueSettings settings;
+  private final VerbsRoute route;
+  private final ibv_qp handle;
+  private final WorkLedger ledger;
+  private boolean connected;
+
+  private VerbsPreparedQueuePair(
+      VerbsProtectionDomain domain,
+      VerbsCompletionQueue queue,
+      VerbsQueueSettings settings,
+      VerbsRoute route,
+      ibv_qp handle,
+      WorkLedger ledger) {
+    super(domain, queue);
+    this.domain = domain;
+    this.queue = queue;
+    this.settings = settings;
+    this.route = route;
+    this.handle = handle;
+    this.ledger = ledger;
+  }
+
+  /**
+   * Makes a queue pair and chooses its address; everything but the peer is decided here.
+   *
+   * @param domain the protection domain; stays open until the queue pair is closed
+   * @param queue where its completions go; stays open likewise
+   * @param settings depth, rights and path; cut down to what the device can
+   * @param packetNumber the first packet number that this side sends with, 24 bits; not to be
+   *     guessed
+   * @return the queue pair
+   * @throws VerbsException if the device refuses
+   * @throws IllegalArgumentException if the packet number has more than 24 bits, or the two belong
+   *     to different devices
+   * @throws IllegalStateException if the port has no such address, or the completion queue has no
+   *     room
+   * @wraps {@code ibv_create_qp}, {@code ibv_modify_qp}; verbs.h
+   */
+  @MustBeClosed
+  public static VerbsPreparedQueuePair open(
+      VerbsProtectionDomain domain,
+      VerbsCompletionQueue queue,
+      VerbsQueueSettings settings,
+      int packetNumber) {
+    if (packetNumber >>> 24 != 0 || !domain.device().equals(queue.device())) {
+      throw new IllegalArgumentException(
+          "packet number " + packetNumber + ", " + domain + ", " + queue);
+    }
+    VerbsRoute route = VerbsRoute.of(domain.device(), settings.path(), packetNumber);
+    int depth = Math.min(settings.sendDepth(), domain.device().limits().workRequests());
+    VerbsQueueSettings granted =
+        new VerbsQueueSettings(depth, settings.remoteAccess(), settings.path());
+    WorkLedger ledger = new WorkLedger(depth);
+    queue.add(ledger);
+    try {
+      return domain.with(
+          pd ->
+              queue.with(
+                  cq ->
+                      new VerbsPreparedQueuePair(
+                          domain,
+                          queue,
+                          granted,
+                          route,
+                          VerbsObjectCalls.createQueuePair(pd, cq, granted),
+                          ledger)));
+    } catch (RuntimeException e) {
+      queue.remove(ledger);
+      throw e;
+    }
+  }
+
+  /**
+   * The queue pair's number.
+   *
+   * @return 24 bits
+   * @throws IllegalStateException if this is closed or connected
+   */
+  public int number() {
+    return using(() -> VerbsObjectCalls.number(handle));
+  }
+
+  /**
+   * The first packet number that this side sends with.
+   *
+   * @return 24 bits
+   */
+  public int packetNumber() {
+    return route.packetNumber();
+  }
+
+  /**
+   * The address that the peer is to be told.
+   *
+   * @return the entry of the GID table
+   */
+  public VerbsGidEntry gid() {
+    return route.gid();
+  }
+
+  /**
+   * Why that address.
+   *
+   * @return a reason in words
+   */
+  public String gidReason() {
+    return route.reason();
+  }
+
+  /**
+   * The port's local identifier, for peers on InfiniBand.
+   *
+   * @return 0 with RoCE
+   */
+  public int lid() {
+    return route.lid();
+  }
+
+  /**
+   * The largest packet's payload; both ends must come to the same number.
+   *
+   * @return bytes
+   */
+  public int mtuBytes() {
+    return route.mtuBytes();
+  }
+
+  /**
+   * Connects it to its peer. This object is closed then, and the connected one takes its place.
+   *
+   * <p><b>Blocking:</b> perhaps for seconds, while the peer's address is looked up.
+   *
+   * @param remote the queue pair at the other end
+   * @return the connected queue pair
+   * @throws VerbsException if it cannot; this object is still open then, to be closed. The message
+   *     has the peer's address, the own one and why it was chosen
+   * @throws IllegalArgumentException if the peer has no address that this port can reach
+   * @throws IllegalStateException if this is closed or connected
+   * @wraps {@code ibv_modify_qp}; verbs.h
+   */
+  @MustBeClosed
+  public synchronized VerbsQueuePair connect(VerbsRemote remote) {
+    if (route.isRoce() && remote.gid().isZero()) {
+      throw new IllegalArgumentException("with RoCE a peer needs a GID: " + remote);
+    }
+    VerbsQueuePair out =
+        using(
+            () -> {
+              VerbsObjectCalls.connect(handle, settings.path(), route, remote);
+              return VerbsQueuePair.takeOver(this, remote);
+            });
+    connected = true;
+    close();
+    return out;
+  }
+
+  VerbsCompletionQueue queue() {
+    return queue;
+  }
+
+  VerbsRoute route() {
+    return route;
+  }
+
+  ibv_qp handle() {
+    return handle;
+  }
+
+  WorkLedger ledger() {
+    return ledger;
+  }
+
+  /** What a queue pair stands on. */
+  NativeResource[] needs() {
+    return new NativeResource[] {domain, queue};
+  }
+
+  @Override
+  protected void free() {
+    if (!connected) {
+      try {
+        VerbsObjectCalls.destroyQueuePair(handle);
+      } finally {
+        queue.remove(ledger);
+      }
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "prepared queue pair of " + queue.device();
+  }
+}

@@ -1,0 +1,158 @@
+package org.metrale.gpu.verbs;
+
+import java.util.Optional;
+import org.metrale.gpu.NativeResource;
+import org.metrale.verbs.ibv_qp;
+
+/**
+ * A queue pair that is connected to a peer: requests can be posted.
+ *
+ * <p><b>Back-pressure:</b> as many requests are in flight as the queue is deep; {@link #post} takes
+ * what fits and leaves the rest in the batch. Places come free when completions are taken off the
+ * queue.
+ *
+ * <p><b>Ownership:</b> a posted request's region cannot be closed before its completion was taken
+ * or this is closed.
+ *
+ * <p><b>Threading:</b> safe for any number of threads; each post is taken as a whole.
+ */
+public final class VerbsQueuePair extends NativeResource {
+  private final VerbsCompletionQueue queue;
+  private final VerbsRemote remote;
+  private final VerbsRoute route;
+  private final ibv_qp handle;
+  private final long address;
+  private final WorkLedger ledger;
+  private final int number;
+
+  private VerbsQueuePair(VerbsPreparedQueuePair prepared, VerbsRemote remote) {
+    super(prepared.needs());
+    this.queue = prepared.queue();
+    this.remote = remote;
+    this.route = prepared.route();
+    this.handle = prepared.handle();
+    this.address = VerbsWorkCalls.address(handle);
+    this.ledger = prepared.ledger();
+    this.number = VerbsObjectCalls.number(handle);
+  }
+
+  /** Takes a queue pair over that was just connected. */
+  static VerbsQueuePair takeOver(VerbsPreparedQueuePair prepared, VerbsRemote remote) {
+    return new VerbsQueuePair(prepared, remote);
+  }
+
+  /**
+   * Posts the requests of a batch, as far as there is room for them.
+   *
+   * @param batch the requests; those that were taken are gone from it
+   * @return how many were taken, 0 if the queue is full
+   * @throws VerbsException if the device refuses a request for another reason than a full queue;
+   *     those before it were taken and are gone from the batch
+   * @throws IllegalArgumentException if a request is longer than a message of this port may be;
+   *     nothing was taken
+   * @throws IllegalStateException if this or a region is closed; nothing was taken
+   * @wraps {@code ibv_post_send}; verbs.h
+   */
+  public int post(VerbsWorkBatch batch) {
+    if (batch.longestBytes() > route.maxMessageBytes()) {
+      throw new IllegalArgumentException(
+          "a request of " + batch.longestBytes() + " bytes; " + maxMessageText());
+    }
+    acquire();
+    try {
+      return ledger.post(address, batch);
+    } finally {
+      release();
+    }
+  }
+
+  private String maxMessageText() {
+    return "a message of this port has at most " + route.maxMessageBytes();
+  }
+
+  /**
+   * How many requests are in flight: posted, and their completion not yet taken.
+   *
+   * @return 0 to {@link #depth()}
+   */
+  public int inFlight() {
+    return ledger.inFlight();
+  }
+
+  /**
+   * How many requests may be in flight.
+   *
+   * @return as granted by the device
+   */
+  public int depth() {
+    return ledger.depth();
+  }
+
+  /**
+   * The queue pair's number.
+   *
+   * @return 24 bits
+   */
+  public int number() {
+    return number;
+  }
+
+  /**
+   * The other end.
+   *
+   * @return what it was connected to
+   */
+  public VerbsRemote remote() {
+    return remote;
+  }
+
+  /**
+   * The longest request.
+   *
+   * @return bytes
+   */
+  public long maxMessageBytes() {
+    return route.maxMessageBytes();
+  }
+
+  /**
+   * The first request that really failed, rather than being flushed after it.
+   *
+   * @return the failure, or empty if there is none
+   */
+  public Optional<VerbsWorkException> firstError() {
+    return Optional.ofNullable(ledger.firstError());
+  }
+
+  /**
+   * Gives up what is in flight: the queue pair goes to the error state, and its requests complete
+   * as flushed. There is no way back; close it.
+   *
+   * @throws VerbsException if the device refuses
+   * @throws IllegalStateException if this is closed
+   * @wraps {@code ibv_modify_qp}; verbs.h
+   */
+  public void abort() {
+    using(
+        () -> {
+          VerbsObjectCalls.abort(handle);
+          return null;
+        });
+  }
+
+  /** Destroys the queue pair; then nothing of it is in flight, and its regions are let go. */
+  @Override
+  protected void free() {
+    try {
+      VerbsObjectCalls.destroyQueuePair(handle);
+    } finally {
+      queue.remove(ledger);
+      ledger.abandon();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "queue pair " + number + " of " + queue.device() + " to " + remote;
+  }
+}

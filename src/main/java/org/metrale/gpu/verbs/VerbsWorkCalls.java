@@ -1,0 +1,138 @@
+package org.metrale.gpu.verbs;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.javacpp.PointerScope;
+import org.metrale.global.verbs;
+import org.metrale.verbs.ibv_comp_channel;
+import org.metrale.verbs.ibv_context;
+import org.metrale.verbs.ibv_cq;
+import org.metrale.verbs.ibv_qp;
+import org.metrale.verbs.metrale_ibv_async_event;
+
+/** The calls of the data path, by addresses, and those that wait for it. */
+@SuppressWarnings("try") // a scope is there for what is allocated in it
+final class VerbsWorkCalls {
+  /** RDMA WRITE's opcode. */
+  static final int WRITE = verbs.METRALE_IBV_WR_RDMA_WRITE;
+
+  /** RDMA READ's opcode. */
+  static final int READ = verbs.METRALE_IBV_WR_RDMA_READ;
+
+  /** Asks for a completion. */
+  static final int SIGNALED = verbs.METRALE_IBV_SEND_SIGNALED;
+
+  /** The statuses that have a meaning of their own here. */
+  static final int SUCCESS = verbs.METRALE_IBV_WC_SUCCESS;
+
+  static final int FLUSHED = verbs.METRALE_IBV_WC_WR_FLUSH_ERR;
+
+  private VerbsWorkCalls() {}
+
+  static long address(ibv_qp pair) {
+    return pair.address();
+  }
+
+  static long address(ibv_cq queue) {
+    return queue.address();
+  }
+
+  /** A zeroed buffer in the platform's byte order. */
+  static ByteBuffer buffer(int bytes) {
+    return ByteBuffer.allocateDirect(bytes).order(ByteOrder.nativeOrder());
+  }
+
+  static long address(ByteBuffer buffer) {
+    return new Pointer(buffer).address();
+  }
+
+  /** The number of requests taken, or a negated errno; {@code accepted} has the number then. */
+  static int post(long pair, long requests, int count, long accepted) {
+    return verbs.metrale_ibv_post_send_flat(pair, requests, count, accepted);
+  }
+
+  static int poll(long queue, long completions, int capacity) {
+    return verbs.metrale_ibv_poll_cq_flat(queue, completions, capacity);
+  }
+
+  static boolean isQueueFull(int code) {
+    return -code == verbs.metrale_ibv_errno(verbs.METRALE_IBV_ENOMEM);
+  }
+
+  static void arm(long queue) {
+    VerbsCalls.check("ibv_req_notify_cq", verbs.metrale_ibv_req_notify_cq_flat(queue, 0), "");
+  }
+
+  /** Takes and acknowledges the events that a channel with one queue has now. */
+  static void drainEvents(ibv_comp_channel channel, ibv_cq queue) {
+    long[] from = new long[1];
+    int taken = 0;
+    while (verbs.metrale_ibv_get_cq_event(channel, from) == 0) {
+      taken++;
+    }
+    if (taken > 0) {
+      verbs.metrale_ibv_ack_cq_events(queue, taken);
+    }
+  }
+
+  /** Waits; true if the wake descriptor was used. */
+  static boolean waitReadable(int descriptor, int wake, int timeoutMillis) {
+    int code = verbs.metrale_ibv_wait_readable(descriptor, wake, timeoutMillis);
+    if (-code == verbs.metrale_ibv_errno(verbs.METRALE_IBV_EINTR)) {
+      return false;
+    }
+    return (VerbsCalls.check("poll", code, "descriptor=" + descriptor) & 2) != 0;
+  }
+
+  static int createWake() {
+    return VerbsCalls.check("eventfd", verbs.metrale_ibv_create_wake(), "");
+  }
+
+  static void wake(int descriptor) {
+    verbs.metrale_ibv_wake(descriptor);
+  }
+
+  static void closeWake(int descriptor) {
+    verbs.metrale_ibv_close_wake(descriptor);
+  }
+
+  /** Closes a descriptor that somebody gave us; closing a wake descriptor is no more than that. */
+  static void closeDescriptor(int descriptor) {
+    verbs.metrale_ibv_close_wake(descriptor);
+  }
+
+  static String statusText(int status) {
+    return VerbsCalls.text(out -> verbs.metrale_ibv_wc_status_str(status, out, out.length));
+  }
+
+  /** The descriptor of asynchronous events, made so that taking one never waits. */
+  static int eventDescriptor(ibv_context context) {
+    int fd = VerbsCalls.check("ibv_get_async_event", verbs.metrale_ibv_async_fd(context), "");
+    VerbsCalls.check("fcntl", verbs.metrale_ibv_set_nonblocking(fd), "asynchronous events");
+    return fd;
+  }
+
+  /** Takes and acknowledges the next event; null if there is none. */
+  static VerbsEvent nextEvent(ibv_context context) {
+    try (PointerScope scope = new PointerScope()) {
+      metrale_ibv_async_event event = new metrale_ibv_async_event();
+      int code = verbs.metrale_ibv_get_async_event(context, event);
+      if (-code == verbs.metrale_ibv_errno(verbs.METRALE_IBV_EAGAIN)
+          || -code == verbs.metrale_ibv_errno(verbs.METRALE_IBV_EINTR)) {
+        return null;
+      }
+      VerbsCalls.check("ibv_get_async_event", code, "");
+      VerbsEvent out =
+          new VerbsEvent(
+              new VerbsEventType(
+                  event.event_type(),
+                  VerbsCalls.text(
+                      to -> verbs.metrale_ibv_event_type_str(event.event_type(), to, to.length))),
+              event.port_num(),
+              event.qp_num());
+      verbs.metrale_ibv_ack_async_event(event);
+      return out;
+    }
+  }
+}

@@ -1,0 +1,159 @@
+package org.metrale.gpu.rail;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.zip.CRC32;
+import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.wire.RailDialect;
+
+/**
+ * A server in a process of its own, which can be told to die at a given moment.
+ *
+ * <p>Arguments: dialect, bytes of the arena, when to die, devices. The arena holds {@link
+ * #pattern}. Prints its port, then answers lines of its input: {@code sum OFFSET LENGTH} with a
+ * checksum, {@code state} with clients and descriptors. Ends with its input.
+ */
+public final class RailPeer {
+  private RailPeer() {}
+
+  /** When a peer ends itself. */
+  enum Death {
+    NEVER,
+    IN_PREAMBLE,
+    BEFORE_OFFER,
+    BEFORE_ACK,
+    AFTER_ACK
+  }
+
+  /** What the arena repeats; its length divides no piece. */
+  private static final ByteBuffer PATTERN = RailHost.bytes(77, 1_048_573);
+
+  /** The arena's bytes from an offset, some of them. */
+  static ByteBuffer pattern(long offset, long length) {
+    int at = (int) (offset % PATTERN.capacity());
+    return PATTERN.slice(at, (int) Math.min(length, PATTERN.capacity() - at));
+  }
+
+  static void fill(RailMemory memory) {
+    long at = 0;
+    while (at < memory.lengthBytes()) {
+      ByteBuffer part = pattern(at, memory.lengthBytes() - at);
+      at += part.remaining();
+      memory.write(at - part.remaining(), part);
+    }
+  }
+
+  /** Where the first byte is that is not the arena's, or -1. */
+  static long mismatch(RailMemory memory, long offset, long arenaOffset, long length) {
+    long done = 0;
+    while (done < length) {
+      ByteBuffer wanted = pattern(arenaOffset + done, length - done);
+      int at = RailHost.read(memory, offset + done, wanted.remaining()).mismatch(wanted);
+      if (at >= 0) {
+        return done + at;
+      }
+      done += wanted.remaining();
+    }
+    return -1;
+  }
+
+  /** A checksum of part of a memory. */
+  static long sum(RailMemory memory, long offset, long length) {
+    CRC32 crc = new CRC32();
+    ByteBuffer chunk = ByteBuffer.allocateDirect(1 << 20);
+    for (long done = 0; done < length; done += chunk.limit()) {
+      chunk.clear().limit((int) Math.min(chunk.capacity(), length - done));
+      memory.read(offset + done, chunk);
+      crc.update(chunk.flip());
+    }
+    return crc.getValue();
+  }
+
+  /** Runs it. */
+  public static void main(String[] arguments) throws Exception {
+    RailDialect dialect = RailDialect.valueOf(arguments[0]);
+    long bytes = Long.parseLong(arguments[1]);
+    Death death = Death.valueOf(arguments[2]);
+    List<String> devices = List.of(arguments).subList(3, arguments.length);
+    VerbsAccess access =
+        dialect.equals(RailDialect.READ_ONLY) ? VerbsAccess.REMOTE_READ : VerbsAccess.READ_WRITE;
+    try (RailSet rails = RailSet.open(RailHost.specs(devices));
+        RailMemory arena = RailMemory.allocate(rails, bytes, access);
+        RailServer server =
+            RailServer.start(
+                rails,
+                new Mortal(dialect, RailShare.of(List.of(arena)), death),
+                RailHost.PATIENT)) {
+      fill(arena);
+      say("port " + server.address().getPort());
+      answer(arena, server);
+    }
+  }
+
+  private static void answer(RailMemory arena, RailServer server) throws IOException {
+    BufferedReader in =
+        new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    String line = in.readLine();
+    while (line != null) {
+      String[] words = line.split(" ");
+      if (words[0].equals("sum")) {
+        say("sum " + sum(arena, Long.parseLong(words[1]), Long.parseLong(words[2])));
+      } else {
+        say("state " + server.clients() + " " + Descriptors.open());
+      }
+      line = in.readLine();
+    }
+  }
+
+  private static void say(String line) {
+    System.out.println(line);
+    System.out.flush();
+  }
+
+  /** A service that ends the process. */
+  private record Mortal(RailDialect dialect, RailShare share, Death death) implements RailService {
+    @Override
+    public RailShare greet(HandshakeConnection connection) throws IOException {
+      if (death.equals(Death.IN_PREAMBLE)) {
+        Runtime.getRuntime().halt(9);
+      }
+      if (death.equals(Death.BEFORE_OFFER) || death.equals(Death.BEFORE_ACK)) {
+        connection.accept(new Half());
+      }
+      return share;
+    }
+
+    @Override
+    public void serve(HandshakeTransport transport) throws IOException, InterruptedException {
+      if (death.equals(Death.AFTER_ACK)) {
+        Runtime.getRuntime().halt(9);
+      }
+      RailService.super.serve(transport);
+    }
+
+    /** Half a handshake. */
+    private final class Half implements ServerRails {
+      @Override
+      public int available() {
+        return 2;
+      }
+
+      @Override
+      public org.metrale.gpu.wire.ServerFrame prepare(int rails) {
+        if (death.equals(Death.BEFORE_OFFER)) {
+          Runtime.getRuntime().halt(9);
+        }
+        return Fixtures.offer(dialect, rails, 1);
+      }
+
+      @Override
+      public void connect(int railIndex, RemoteQueuePair remote) {
+        Runtime.getRuntime().halt(9);
+      }
+    }
+  }
+}

@@ -1,0 +1,132 @@
+package org.metrale.gpu.rail;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.metrale.gpu.RdmaDevices;
+import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.rail.RailException.Reason;
+import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.wire.RailDialect;
+
+/** Two processes on the software GPU host, and the faults that Soft-RoCE cannot be given. */
+@Tag("emulator")
+@Timeout(60)
+final class RailProcessTest {
+  private static final int BYTES = 4 << 20;
+  private static final RailTarget START = new RailTarget(0, 0);
+
+  @TempDir private Path folder;
+
+  @BeforeAll
+  static void emulator() {
+    SoftwareHost.use();
+  }
+
+  private PeerProcess peer(RailPeer.Death death, String... configuration) throws Exception {
+    Path file = Files.write(folder.resolve("emulator.conf"), List.of(configuration));
+    return new PeerProcess(
+        RailDialect.READ_ONLY,
+        BYTES,
+        death,
+        RdmaDevices.servers(),
+        Map.of("METRALE_EMULATOR_CONFIG", file.toString()));
+  }
+
+  @Test
+  void aRailThatIsCutAtThePeerLeavesRotationAndComesBack() throws Exception {
+    try (PeerProcess peer =
+            peer(
+                RailPeer.Death.NEVER,
+                "ibv.at = 1500 ibv.1.state = down",
+                "ibv.at = 3000 ibv.1.state = active");
+        RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
+        RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, RailHost.LIMIT)) {
+      long end = System.nanoTime() + RailHost.LIMIT.toNanos();
+      long carriedBefore = Long.MAX_VALUE;
+      while (second(connected).carriedBytes() <= carriedBefore) {
+        assertTrue(System.nanoTime() < end, () -> connected.status().toString());
+        connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
+        assertEquals(-1, RailPeer.mismatch(memory, 0, 0, BYTES));
+        if (second(connected).failures() > 0 && carriedBefore == Long.MAX_VALUE) {
+          carriedBefore = second(connected).carriedBytes();
+        }
+      }
+      assertEquals(0, connected.status().get(0).failures());
+    }
+  }
+
+  private static RailStatus second(ConnectedRails connected) {
+    return connected.status().get(1);
+  }
+
+  @Test
+  void aDeviceThatThePeerLosesIsDoneWithout() throws Exception {
+    try (PeerProcess peer = peer(RailPeer.Death.NEVER, "ibv.at = 1200 ibv.1.state = fatal");
+        RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
+        RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, RailHost.LIMIT)) {
+      while (second(connected).failures() == 0) {
+        connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
+      }
+      connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
+      assertEquals(-1, RailPeer.mismatch(memory, 0, 0, BYTES));
+      assertEquals(RailStatus.State.ACTIVE, connected.status().get(0).state());
+    }
+  }
+
+  @Test
+  void railsCarryInProportionToWhatTheyCan() throws Exception {
+    Path file =
+        Files.write(
+            folder.resolve("emulator.conf"),
+            List.of("ibv.0.bytes_per_second = 60000000", "ibv.1.bytes_per_second = 20000000"));
+    String share =
+        SoftwareHost.running(ProportionProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("share");
+    assertTrue(Double.parseDouble(share) > 2, () -> "fast rail to slow rail: " + share);
+  }
+
+  @Test
+  void aKilledPeerFailsTheTransferWithinItsDeadline() throws Exception {
+    try (PeerProcess peer = peer(RailPeer.Death.NEVER);
+        RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
+        RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, RailHost.LIMIT)) {
+      peer.kill();
+      long start = System.nanoTime();
+      RailException e =
+          assertThrows(
+              RailException.class,
+              () -> connected.read(memory, 0, START, BYTES, Duration.ofSeconds(1)));
+      assertEquals(Reason.DEADLINE_PASSED, e.reason());
+      assertTrue(System.nanoTime() - start < Duration.ofSeconds(5).toNanos());
+    }
+  }
+
+  @Test
+  void aPeerThatDiesInTheHandshakeLeavesNothing() throws Exception {
+    for (RailPeer.Death death : List.of(RailPeer.Death.IN_PREAMBLE, RailPeer.Death.BEFORE_OFFER)) {
+      try (PeerProcess peer = peer(death);
+          RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()))) {
+        assertThrows(
+            HandshakeException.class, () -> peer.client().connect(rails, RailHost.LIMIT).close());
+      }
+    }
+  }
+}

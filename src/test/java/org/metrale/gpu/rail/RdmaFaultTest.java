@@ -1,0 +1,285 @@
+package org.metrale.gpu.rail;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.MethodOrderer;
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestMethodOrder;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.metrale.gpu.RdmaDevices;
+import org.metrale.gpu.rail.RailException.Reason;
+import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsPath;
+import org.metrale.gpu.wire.RailDialect;
+
+/** Two processes, two rails, and everything that can go wrong between them. */
+@Tag("rdma")
+@Timeout(120)
+@TestMethodOrder(MethodOrderer.OrderAnnotation.class)
+final class RdmaFaultTest {
+  private static final Duration LIMIT = Duration.ofSeconds(60);
+  private static final int BYTES = 8 << 20;
+
+  /** Long enough for something to happen meanwhile. */
+  private static final int LONG = 96 << 20;
+
+  private static final RailTarget START = new RailTarget(0, 0);
+
+  private static RailSet rails(int count, int retries) {
+    List<RailSpec> specs =
+        RdmaDevices.clients().subList(0, count).stream()
+            .map(name -> RailSpec.of(name).withPath(VerbsPath.DEFAULT.withPatience(12, retries)))
+            .toList();
+    return RailSet.open(specs);
+  }
+
+  private static PeerProcess peer(RailDialect dialect, RailPeer.Death death) throws Exception {
+    return new PeerProcess(dialect, BYTES, death, RdmaDevices.servers());
+  }
+
+  private static PeerProcess longPeer() throws Exception {
+    return new PeerProcess(
+        RailDialect.READ_ONLY, LONG, RailPeer.Death.NEVER, RdmaDevices.servers());
+  }
+
+  private static void assertPattern(RailMemory memory, long from, int length) {
+    assertEquals(-1, RailPeer.mismatch(memory, 0, from, length));
+  }
+
+  private static void until(String what, BooleanSupplier condition) throws InterruptedException {
+    long end = System.nanoTime() + LIMIT.toNanos();
+    while (!condition.getAsBoolean()) {
+      assertTrue(System.nanoTime() < end, what);
+      Thread.sleep(20);
+    }
+  }
+
+  private static boolean allActive(ConnectedRails connected) {
+    return connected.status().stream()
+        .allMatch(status -> status.state().equals(RailStatus.State.ACTIVE));
+  }
+
+  @AfterEach
+  void repair() throws Exception {
+    Shell.run(
+        "for d in r0a r0b r1a r1b; do ip link set $d up; tc qdisc del dev $d root; done"
+            + " 2>/dev/null; true");
+  }
+
+  @Order(1)
+  @ParameterizedTest
+  @EnumSource(RailDialect.class)
+  void bothDialectsWithOneRailAndTwo(RailDialect dialect) throws Exception {
+    try (PeerProcess peer = peer(dialect, RailPeer.Death.NEVER)) {
+      for (int count = 1; count <= 2; count++) {
+        try (RailSet rails = rails(count, 3);
+            RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+            ConnectedRails connected = peer.client().connect(rails, LIMIT)) {
+          for (int length : new int[] {1, 4095, 65_537, 3_000_001}) {
+            connected.read(memory, 0, new RailTarget(0, 11), length, LIMIT);
+            assertPattern(memory, 11, length);
+            if (dialect.equals(RailDialect.READ_WRITE)) {
+              connected.write(memory, 0, new RailTarget(0, 11), length, LIMIT);
+              assertEquals(RailPeer.sum(memory, 0, length), peer.sum(11, length));
+            }
+          }
+          connected.status().forEach(status -> assertTrue(status.carriedBytes() > 0));
+        }
+      }
+    }
+  }
+
+  @Order(2)
+  @Test
+  void sixtyFourMebibytesEachWay() throws Exception {
+    int bytes = (64 << 20) + 3;
+    try (PeerProcess peer =
+            new PeerProcess(
+                RailDialect.READ_WRITE, bytes, RailPeer.Death.NEVER, RdmaDevices.servers());
+        RailSet rails = rails(2, 3);
+        RailMemory memory = RailMemory.allocate(rails, bytes, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, LIMIT)) {
+      connected.read(memory, 0, START, bytes, LIMIT);
+      assertEquals(peer.sum(0, bytes), RailPeer.sum(memory, 0, bytes));
+      memory.write(5, RailHost.bytes(5, 1 << 20));
+      connected.writeFenced(memory, 0, START, bytes, LIMIT);
+      assertEquals(RailPeer.sum(memory, 0, bytes), peer.sum(0, bytes));
+    }
+  }
+
+  @Order(3)
+  @ParameterizedTest
+  @EnumSource(
+      value = RailPeer.Death.class,
+      names = {"IN_PREAMBLE", "BEFORE_OFFER"})
+  void aPeerThatDiesInTheHandshake(RailPeer.Death death) throws Exception {
+    try (PeerProcess peer = peer(RailDialect.READ_ONLY, death);
+        RailSet rails = rails(2, 3)) {
+      assertThrows(HandshakeException.class, () -> peer.client().connect(rails, LIMIT).close());
+    }
+  }
+
+  @Order(4)
+  @Test
+  void aPeerThatDiesAfterTheAcknowledgement() throws Exception {
+    try (PeerProcess peer = peer(RailDialect.READ_ONLY, RailPeer.Death.AFTER_ACK);
+        RailSet rails = rails(2, 3);
+        RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().rebuilding(false).connect(rails, LIMIT)) {
+      RailException e = assertThrows(RailException.class, () -> readForEver(connected, memory));
+      assertEquals(Reason.RAILS_LOST, e.reason(), e::toString);
+    }
+  }
+
+  /** A peer may die a moment later than asked to. */
+  private static void readForEver(ConnectedRails connected, RailMemory memory) throws Exception {
+    while (true) {
+      connected.read(memory, 0, START, 4096, LIMIT);
+    }
+  }
+
+  @Order(5)
+  @Test
+  void aPeerKilledInMidTransferWithEveryRetrySetting() throws Exception {
+    for (int retries : new int[] {1, 6, 7}) {
+      try (PeerProcess peer = longPeer();
+          RailSet rails = rails(2, retries);
+          RailMemory memory = RailMemory.allocate(rails, LONG, VerbsAccess.LOCAL_WRITE);
+          ConnectedRails connected = peer.client().rebuilding(false).connect(rails, LIMIT)) {
+        RailTransfer transfer =
+            connected.readAsync(
+                memory, 0, START, LONG, TransferTerms.within(Duration.ofSeconds(8)));
+        until("nothing arrives", () -> transfer.doneBytes() > 0);
+        peer.kill();
+        until("the transfer hangs with " + retries + " retries", transfer::isDone);
+        Throwable cause =
+            assertThrows(
+                    java.util.concurrent.CompletionException.class,
+                    () -> transfer.stage().toCompletableFuture().join())
+                .getCause();
+        Reason reason = ((RailException) cause).reason();
+        // rxe never completes a request with 7 retries: the deadline has to.
+        assertEquals(retries == 7 ? Reason.DEADLINE_PASSED : Reason.RAILS_LOST, reason);
+      }
+    }
+  }
+
+  @Order(6)
+  @Test
+  void aPeerThatStopsAndGoesOn() throws Exception {
+    try (PeerProcess peer = peer(RailDialect.READ_ONLY, RailPeer.Death.NEVER);
+        RailSet rails = rails(2, 3);
+        RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, LIMIT)) {
+      peer.signal("STOP");
+      connected.read(memory, 0, START, 1 << 20, LIMIT);
+      assertPattern(memory, 0, 1 << 20);
+      peer.signal("CONT");
+    }
+  }
+
+  @Order(7)
+  @Test
+  void aLinkThatGoesDownAndComesBack() throws Exception {
+    try (PeerProcess peer = longPeer();
+        RailSet rails = rails(2, 3);
+        RailMemory memory = RailMemory.allocate(rails, LONG, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, LIMIT)) {
+      RailTransfer transfer =
+          connected.readAsync(memory, 0, START, LONG, TransferTerms.within(LIMIT));
+      until("nothing arrives", () -> transfer.doneBytes() > 0);
+      Shell.run("ip link set r1a down");
+      transfer.stage().toCompletableFuture().join();
+      assertPattern(memory, 0, LONG);
+      assertEquals(RailStatus.State.ACTIVE, connected.status().get(0).state());
+      assertEquals(RailStatus.State.DOWN, connected.status().get(1).state());
+      connected.read(memory, 0, new RailTarget(0, 100), 100_000, LIMIT);
+      assertPattern(memory, 100, 100_000);
+      Shell.run("ip link set r1a up");
+      until("the rail does not come back", () -> allActive(connected));
+      connected.read(memory, 0, START, LONG, LIMIT);
+      assertPattern(memory, 0, LONG);
+      connected.status().forEach(status -> assertTrue(status.carriedBytes() > 0));
+    }
+  }
+
+  @Order(8)
+  @Test
+  void lossOfPacketsAndOfAllPackets() throws Exception {
+    try (PeerProcess peer = peer(RailDialect.READ_ONLY, RailPeer.Death.NEVER);
+        RailSet rails = rails(2, 3);
+        RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, LIMIT)) {
+      Shell.run("tc qdisc add dev r0b root netem loss 0.3%");
+      connected.read(memory, 0, START, 4 << 20, LIMIT);
+      assertPattern(memory, 0, 4 << 20);
+      Shell.run("tc qdisc del dev r0b root; tc qdisc add dev r1b root netem loss 100%");
+      connected.read(memory, 0, new RailTarget(0, 5), 4 << 20, LIMIT);
+      assertPattern(memory, 5, 4 << 20);
+    }
+  }
+
+  @Order(9)
+  @Test
+  void anAddressThatMoves() throws Exception {
+    try (PeerProcess peer = longPeer();
+        RailSet rails = rails(2, 3);
+        RailMemory memory = RailMemory.allocate(rails, LONG, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, LIMIT)) {
+      Shell.run("ip addr del 10.77.1.1/24 dev r1a; ip addr add 10.77.1.33/24 dev r1a");
+      try {
+        connected.read(memory, 0, START, LONG, LIMIT);
+        assertPattern(memory, 0, LONG);
+        until("the rail does not come back", () -> allActive(connected));
+        connected.read(memory, 0, START, 1 << 20, LIMIT);
+        assertPattern(memory, 0, 1 << 20);
+      } finally {
+        Shell.run("ip addr del 10.77.1.33/24 dev r1a; ip addr add 10.77.1.1/24 dev r1a");
+      }
+    }
+  }
+
+  @Order(10)
+  @Test
+  void connectingAndClosingLeavesNothing() throws Exception {
+    try (PeerProcess peer = peer(RailDialect.READ_ONLY, RailPeer.Death.NEVER);
+        RailSet rails = rails(2, 3);
+        RailMemory memory = RailMemory.allocate(rails, 4096, VerbsAccess.LOCAL_WRITE)) {
+      int cycles = Integer.getInteger("metrale.soak.cycles", 500);
+      cycle(peer, rails, memory, 3);
+      long before = Descriptors.open();
+      cycle(peer, rails, memory, cycles);
+      until("clients are left", () -> hasNoClients(peer));
+      assertEquals(before, Descriptors.open());
+    }
+    Shell.run("rdma resource show qp | grep -q 'type RC' && exit 1; true");
+  }
+
+  private static boolean hasNoClients(PeerProcess peer) {
+    try {
+      return peer.state().startsWith("0 ");
+    } catch (java.io.IOException e) {
+      throw new java.io.UncheckedIOException(e);
+    }
+  }
+
+  private static void cycle(PeerProcess peer, RailSet rails, RailMemory memory, int times)
+      throws Exception {
+    for (int i = 0; i < times; i++) {
+      try (ConnectedRails connected = peer.client().connect(rails, LIMIT)) {
+        connected.read(memory, 0, new RailTarget(0, i), 64, LIMIT);
+        assertPattern(memory, i, 64);
+      }
+    }
+  }
+}
