@@ -96,7 +96,8 @@ public final class ForkedJvm {
 
   /** Whether it is the JVM of the tests, of a version that knows the option. */
   private boolean sameJvm() {
-    return home.equals(Path.of(System.getProperty("java.home"))) && Runtime.version().feature() >= 22;
+    return home.equals(Path.of(System.getProperty("java.home")))
+        && Runtime.version().feature() >= 22;
   }
 
   /** Starts it and waits for its end. */
@@ -111,7 +112,8 @@ public final class ForkedJvm {
     command.add("-XX:TieredStopAtLevel=1");
     command.add("-XX:+UseSerialGC");
     if (sameJvm() && options.stream().noneMatch(option -> option.contains("native-access"))) {
-      // Newer ones warn on standard error otherwise, which would be taken for what the program says.
+      // Newer ones warn on standard error otherwise, which would be taken for what the program
+      // says.
       command.add("--enable-native-access=ALL-UNNAMED");
     }
     command.addAll(options);

@@ -40,8 +40,7 @@ public final class DeviceMemory extends NativeResource {
     requireLength(lengthBytes);
     return context.making(
         () -> {
-          long address =
-              CudaCalls.cuMemAlloc(context.handle(), context.ordinal(), lengthBytes);
+          long address = CudaCalls.cuMemAlloc(context.handle(), context.ordinal(), lengthBytes);
           return new DeviceMemory(context, address, lengthBytes, CudaLocation.Kind.DEVICE);
         });
   }

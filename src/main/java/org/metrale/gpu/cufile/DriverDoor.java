@@ -58,8 +58,8 @@ final class DriverDoor {
   }
 
   /**
-   * Without the kernel's list of modules cuFile reads it in a loop that never ends; seen with 1.17 and
-   * 1.20, not with 1.15.
+   * Without the kernel's list of modules cuFile reads it in a loop that never ends; seen with 1.17
+   * and 1.20, not with 1.15.
    */
   private static boolean wouldNotReturn() {
     return !Files.isReadable(MODULES)

@@ -21,7 +21,9 @@ final class CuFileFacts {
       gds.put("compatibility mode allowed", told(status.compatAllowed()));
       gds.put(
           "configuration file",
-          status.configuration().isEmpty() ? "none: the library's defaults" : status.configuration());
+          status.configuration().isEmpty()
+              ? "none: the library's defaults"
+              : status.configuration());
       gds.put("file system of the working folder", status.fileSystem());
       gds.put("direct alignment bytes", status.directAlignmentBytes());
       gds.put("what keeps it off", status.reasons());
