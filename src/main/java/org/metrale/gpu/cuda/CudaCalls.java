@@ -3,6 +3,7 @@ package org.metrale.gpu.cuda;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.nio.ByteBuffer;
+import java.util.List;
 import org.bytedeco.cuda.cudart.CUctx_st;
 import org.bytedeco.cuda.cudart.CUevent_st;
 import org.bytedeco.cuda.cudart.CUstream_st;
@@ -20,7 +21,15 @@ final class CudaCalls {
   static final int SUCCESS = 0;
   static final int CLOSED = -1;
   static final int NOT_READY = 600;
-  private static final int INVALID_DEVICE = 101;
+
+  /** What {@link #driverFunctions()} hands out. */
+  static final List<String> DRIVER_FUNCTIONS =
+      List.of(
+          "cuCtxGetCurrent",
+          "cuCtxPushCurrent_v2",
+          "cuCtxPopCurrent_v2",
+          "cuEventRecord",
+          "cuEventQuery");
 
   static final int STREAM_NON_BLOCKING = 1;
   static final int EVENT_DISABLE_TIMING = 2;
@@ -30,6 +39,7 @@ final class CudaCalls {
   static final int ATTRIBUTE_GPU_DIRECT_RDMA = cuda.CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED;
   static final int ATTRIBUTE_DMA_BUF = cuda.CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED;
 
+  private static final int INVALID_DEVICE = 101;
   private static final int TEXT_BYTES = 256;
   private static final int UUID_BYTES = 16;
   private static final int NO_DEVICE = -1;

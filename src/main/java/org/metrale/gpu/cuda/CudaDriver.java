@@ -15,6 +15,9 @@ import org.metrale.gpu.LibraryUnavailableException;
  * <p><b>Threading:</b> safe for any number of threads.
  */
 public final class CudaDriver {
+  /** Where the functions for the glue of other libraries are, 0 before they were asked for. */
+  private static volatile long functions;
+
   private CudaDriver() {}
 
   /**
@@ -126,10 +129,22 @@ public final class CudaDriver {
    * contexts. Not for programs.
    *
    * @return the address of {@code struct metrale_driver}
+   * @throws LibraryUnavailableException if the driver, or one of the functions, is absent
    */
   public static long functions() {
-    CudaLibrary.require();
-    return CudaCalls.driverFunctions();
+    long known = functions;
+    if (known == 0) {
+      CudaLibrary.require();
+      // An exception of this glue has no name in another's, so nothing may be absent there.
+      for (String name : CudaCalls.DRIVER_FUNCTIONS) {
+        if (!CudaLibrary.supports(name)) {
+          throw LibraryUnavailableException.missing("cuda", name);
+        }
+      }
+      known = CudaCalls.driverFunctions();
+      functions = known;
+    }
+    return known;
   }
 
   /** Initialises once; what failed is tried again, since a driver may be started later. */

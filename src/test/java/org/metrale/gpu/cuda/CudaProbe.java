@@ -52,6 +52,7 @@ final class CudaProbe {
   private static void allocate(CudaContext context) {
     try (DeviceMemory memory = DeviceMemory.allocate(context, 64)) {
       System.out.println("allocated=" + memory.lengthBytes());
+      System.out.println("functions=" + (CudaDriver.functions() != 0));
     } catch (LibraryUnavailableException e) {
       System.out.println("absent=" + e.function());
     }

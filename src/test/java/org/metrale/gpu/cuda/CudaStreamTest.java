@@ -56,6 +56,17 @@ class CudaStreamTest {
   }
 
   @Test
+  void namesTheFunctionThatOtherLibrariesNeedOfTheDriver() throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(CudaProbe.class, "allocate")
+            .environment("METRALE_EMULATOR_ABSENT", "cuEventQuery")
+            .run()
+            .succeeded();
+    assertEquals("64", result.value("allocated"), result.output());
+    assertEquals("cuEventQuery", result.value("absent"), result.output());
+  }
+
+  @Test
   void throwsWhereTheDriverCannotRestoreAContext() throws Exception {
     ForkedJvm.Result result =
         SoftwareHost.running(CudaProbe.class, "allocate")
