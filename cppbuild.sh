@@ -313,10 +313,12 @@ stage_arm64() {
           ;;
       esac
     done < <(pinned arm64)
-    chmod +x "$root"/java/bin/* "$root"/java/lib/jspawnhelper
+    chmod +x "$root"/java/bin/*
     mv "$root/java/bin/java" "$root/java/bin/java.arm64"
+    # Java starts programs through one of its own, which this machine cannot run; forking needs none.
     write_file "$root/java/bin/java" "#!/bin/sh
-exec '$root/system/usr/bin/qemu-aarch64-static' -L '$root/system' '$root/java/bin/java.arm64' \"\$@\""
+exec '$root/system/usr/bin/qemu-aarch64-static' -L '$root/system' '$root/java/bin/java.arm64' \
+  -Djdk.lang.Process.launchMechanism=FORK \"\$@\""
   fi
   printf '%s\n' "$root/java"
 }
