@@ -155,7 +155,9 @@ public final class ForkedJvm {
 
     /** Waits for its end; one that is late is killed and is an error. */
     public Result await() throws IOException, InterruptedException {
-      boolean ended = process.waitFor(deadline.toMillis(), TimeUnit.MILLISECONDS);
+      // An emulated processor is many times slower, which says nothing about what is tested.
+      long limitMillis = deadline.toMillis() * Integer.getInteger("metrale.slower", 1);
+      boolean ended = process.waitFor(limitMillis, TimeUnit.MILLISECONDS);
       if (!ended) {
         process.destroyForcibly().waitFor();
       }
