@@ -202,7 +202,7 @@ wanted() {
   local library=$1 header
   {
     printf '#include <%s>\n' "$(header_of "$library")"
-    for header in "metrale_${library}_table.h" metrale_table.h "metrale_$library.h"; do
+    for header in "metrale_${library}_table.h" "metrale_$library.h"; do
       [ ! -e "$ours/$header" ] || printf '#include "%s"\n' "$header"
     done
   } >"$work/try"

@@ -1,0 +1,294 @@
+package org.metrale.gpu;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** {@code metrale regenerate} in a copy of the tree: what it says of a new header, and what it refuses. */
+@Tag("native")
+@Tag("full")
+final class RegenerateTest {
+  private static final Pattern GUIDE_COMMAND =
+      Pattern.compile(
+          "^ *(\\./metrale regenerate.*|\\./cppbuild\\.sh headers)$", Pattern.MULTILINE);
+
+  @TempDir Path folder;
+  private Path tree;
+
+  private record Outcome(int status, String text) {}
+
+  @BeforeEach
+  void copyTheTree() throws IOException {
+    tree = folder.resolve("tree");
+    for (String part :
+        List.of(
+            "metrale",
+            "pom.xml",
+            "src/build",
+            "src/gen",
+            "src/main/c/ibverbs.functions",
+            "src/main/java",
+            "src/main/resources",
+            "src/test/resources/org/metrale/gpu/coverage.txt")) {
+      copy(Fakes.repository().resolve(part), tree.resolve(part));
+    }
+    Files.createSymbolicLink(tree.resolve("cppbuild"), Fakes.repository().resolve("cppbuild"));
+  }
+
+  @Test
+  void stagedHeaderMakesNoDifference() throws Exception {
+    Map<String, String> before = generated();
+    Outcome outcome = regenerate("--nccl", staged("nccl.h").toString(), "--check");
+    assertEquals(new Outcome(0, "no difference\n"), outcome);
+    assertEquals(before, generated());
+  }
+
+  @Test
+  void saysWhatChangedAndWritesTheSameTwice() throws Exception {
+    Path header = changedHeader();
+    Map<String, String> before = generated();
+    Outcome check = regenerate("--nccl", header.toString(), "--check");
+    assertEquals(1, check.status(), check.text());
+    assertEquals(before, generated(), "--check changed the tree");
+    for (String line :
+        List.of(
+            "  functions: 1 added, 2 removed, 0 changed",
+            "    + ncclBrandNew",
+            "    - ncclMemFree (and pncclMemFree)",
+            "    ~ ncclWaitSignalDesc_t",
+            "        + int inserted at 4",
+            "        ~ peer moved at 8, was at 4",
+            "        ~ size 20, was 16",
+            "    + NCCL_BRAND_NEW = 7",
+            "    - NCCL_SHRINK_ABORT, was 0x01",
+            "  + ncclBrandNew is not in it",
+            "  - ncclMemFree is in it, and in the header no longer")) {
+      assertTrue(check.text().lines().anyMatch(line::equals), line + "\nin\n" + check.text());
+    }
+    assertTrue(check.text().contains("  nccl/NcclCalls.java: "), check.text());
+    assertTrue(
+        check.text().contains("metrale_nccl.h:")
+            && check.text().contains("use of undeclared identifier 'ncclMemFree'"),
+        check.text());
+
+    Outcome written = regenerate("--nccl", header.toString());
+    assertEquals(0, written.status(), written.text());
+    Map<String, String> after = generated();
+    assertTrue(after.get("java/org/metrale/global/nccl.java").contains(" ncclBrandNew("));
+    assertFalse(after.get("include/metrale_nccl_functions.h").contains("ncclMemFree"));
+    Outcome again = regenerate("--nccl", header.toString(), "--check");
+    assertEquals(0, again.status(), again.text());
+    assertTrue(again.text().startsWith("no difference\n"), again.text());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "text, 'not a header that can be compiled: HEADER:1:1: error:'",
+    "empty, 'HEADER: the file is empty'",
+    "binary, 'HEADER:1: a binary file'",
+    "cut, 'is it whole?'",
+    "missing, '''nowhere.h'' file not found'",
+    "other, 'declares no function that starts with nccl'",
+    "folder, 'HEADER: the folder has no nccl.h'",
+    "absent, 'HEADER: there is no such file'"
+  })
+  void refusesWhatIsNoHeader(String kind, String message) throws Exception {
+    Path header = folder.resolve("nccl.h");
+    String whole = Files.readString(staged("nccl.h"));
+    switch (kind) {
+      case "text" -> Files.writeString(header, "Dear reader,\nthis is not a header.\n");
+      case "empty" -> Files.writeString(header, "\n");
+      case "binary" -> Files.write(header, new byte[] {1, 0, 2, 0});
+      case "cut" -> Files.writeString(header, whole.substring(0, whole.length() / 2));
+      case "missing" -> Files.writeString(header, "#include <nowhere.h>\n" + whole);
+      case "other" -> Files.copy(staged("cufile.h"), header);
+      case "folder" -> Files.createDirectory(header);
+      default -> {}
+    }
+    Map<String, String> before = generated();
+    Outcome outcome = regenerate("--nccl", header.toString());
+    assertEquals(2, outcome.status(), outcome.text());
+    String expected = message.replace("HEADER", header.toString());
+    assertTrue(outcome.text().contains(expected), outcome.text());
+    assertEquals(before, generated());
+  }
+
+  @Test
+  void namesADeclarationThatCannotBeMapped() throws Exception {
+    Path header = folder.resolve("nccl.h");
+    Files.writeString(
+        header,
+        edited(
+            "#define NCCL_SHRINK_ABORT ",
+            "#define NCCL_STRANGE INT_MAX\n#define NCCL_SHRINK_ABORT "));
+    Map<String, String> before = generated();
+    Outcome outcome = regenerate("--nccl", header.toString());
+    assertEquals(3, outcome.status(), outcome.text());
+    assertTrue(
+        outcome.text().contains("nccl.h: NCCL_STRANGE cannot be mapped: cannot find symbol"),
+        outcome.text());
+    assertTrue(
+        outcome.text().contains("add an Info to src/main/java/org/metrale/presets/nccl.java"),
+        outcome.text());
+    assertEquals(before, generated());
+  }
+
+  @Test
+  void knowsItsOptions() throws Exception {
+    assertEquals(2, regenerate("--frobnicate").status());
+    assertEquals(2, regenerate("--nccl").status());
+  }
+
+  /**
+   * Every command of the guide, in order and as it stands there. Two builders are replaced: Maven's by
+   * nothing, since what it builds is there, and the one of headers by one that stages the new header once
+   * it is pinned.
+   */
+  @Test
+  void guideIsFollowedLiterally() throws Exception {
+    Path header = changedHeader();
+    script("mvnw", "");
+    script("cppbuild.sh", "[ ! -e pinned ] || ln -sf '" + header + "' cppbuild/include/nccl.h");
+    ownHeaders();
+    Files.createDirectories(tree.resolve("target"));
+    Files.createSymbolicLink(
+        tree.resolve("target/classes"), Fakes.repository().resolve("target/classes"));
+    Files.writeString(tree.resolve("target/classpath"), libraries());
+    List<String> done = new ArrayList<>();
+    Matcher command =
+        GUIDE_COMMAND.matcher(Files.readString(Fakes.repository().resolve("ARCHITECTURE.md")));
+    while (command.find()) {
+      String line = command.group(1);
+      if (line.startsWith("./cppbuild.sh")) {
+        Files.writeString(tree.resolve("pinned"), "");
+      }
+      Outcome outcome = start("bash", "-c", line.replace("PATH", header.toString()));
+      done.add(outcome.status() + " " + line);
+    }
+    assertEquals(
+        List.of(
+            "1 ./metrale regenerate --nccl PATH --check",
+            "0 ./metrale regenerate --nccl PATH",
+            "0 ./cppbuild.sh headers",
+            "0 ./metrale regenerate --check"),
+        done);
+    assertTrue(generated().get("java/org/metrale/global/nccl.java").contains(" ncclBrandNew("));
+  }
+
+  private void script(String name, String text) throws IOException {
+    Path file = Files.writeString(tree.resolve(name), "#!/bin/sh\n" + text + "\n");
+    assertTrue(file.toFile().setExecutable(true));
+  }
+
+  /** Replaces the tree's link to the staged headers by a folder that may be changed. */
+  private void ownHeaders() throws IOException {
+    Path build = tree.resolve("cppbuild");
+    Files.delete(build);
+    Files.createDirectories(build.resolve("include"));
+    Files.createSymbolicLink(build.resolve("bin"), Fakes.repository().resolve("cppbuild/bin"));
+    try (Stream<Path> headers = Files.list(Fakes.repository().resolve("cppbuild/include"))) {
+      for (Path one : headers.toList()) {
+        Files.createSymbolicLink(build.resolve("include").resolve(one.getFileName()), one);
+      }
+    }
+  }
+
+  /** A function, a constant and a field more; a function and a constant less. */
+  private Path changedHeader() throws IOException {
+    Path header = folder.resolve("changed.h");
+    String text =
+        edited("#define NCCL_SHRINK_ABORT .*", "#define NCCL_BRAND_NEW 7")
+            .replaceFirst("(\\n *int opCnt;.*)", "$1\n  int inserted;")
+            .replaceAll("\\n *ncclResult_t +p?ncclMemFree\\([^;]*;", "\n")
+            .replaceFirst(
+                "\\n( *ncclResult_t +ncclCommFinalize\\()",
+                "\nncclResult_t ncclBrandNew(ncclComm_t comm, int number);\n$1");
+    return Files.writeString(header, text);
+  }
+
+  private static String edited(String pattern, String replacement) throws IOException {
+    String whole = Files.readString(staged("nccl.h"));
+    String out = whole.replaceFirst(pattern, replacement);
+    assertFalse(out.equals(whole), pattern + " is not in the header");
+    return out;
+  }
+
+  private static Path staged(String name) {
+    return Fakes.repository().resolve("cppbuild/include").resolve(name);
+  }
+
+  private Outcome regenerate(String... options) throws Exception {
+    List<String> command = new ArrayList<>();
+    command.add("bash");
+    command.add(tree.resolve("src/build/regenerate.sh").toString());
+    command.add(Fakes.repository().resolve("target/classes") + File.pathSeparator + libraries());
+    command.addAll(Arrays.asList(options));
+    return start(command.toArray(new String[0]));
+  }
+
+  private static String libraries() {
+    return String.join(
+        File.pathSeparator,
+        Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
+            .filter(entry -> entry.endsWith(".jar"))
+            .toList());
+  }
+
+  private Outcome start(String... command) throws Exception {
+    Path log = folder.resolve("log");
+    Process process =
+        new ProcessBuilder(command)
+            .directory(tree.toFile())
+            .redirectErrorStream(true)
+            .redirectOutput(log.toFile())
+            .start();
+    if (!process.waitFor(5, TimeUnit.MINUTES)) {
+      process.destroy();
+      return new Outcome(-1, Files.readString(log));
+    }
+    return new Outcome(process.exitValue(), Files.readString(log));
+  }
+
+  private Map<String, String> generated() throws IOException {
+    Map<String, String> out = new TreeMap<>();
+    Path root = tree.resolve("src/gen");
+    try (Stream<Path> files = Files.walk(root)) {
+      for (Path file : files.filter(Files::isRegularFile).toList()) {
+        out.put(
+            root.relativize(file).toString(),
+            Files.readString(file, StandardCharsets.ISO_8859_1));
+      }
+    }
+    return out;
+  }
+
+  private static void copy(Path from, Path to) throws IOException {
+    Files.createDirectories(to.getParent());
+    try (Stream<Path> files = Files.walk(from)) {
+      for (Path file : files.toList()) {
+        Files.copy(file, to.resolve(from.relativize(file).toString()));
+      }
+    }
+  }
+}
