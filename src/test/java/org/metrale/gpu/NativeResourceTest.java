@@ -71,6 +71,30 @@ final class NativeResourceTest {
   }
 
   @Test
+  void refusesToCloseWhatWorkGoesOnWithAndStaysUsable() {
+    Sample memory = new Sample();
+    AtomicInteger asked = new AtomicInteger();
+    PendingWork.add(
+        one -> {
+          if (one != memory) {
+            return null;
+          }
+          // While that is decided nobody may begin something new.
+          assertThrows(IllegalStateException.class, memory::call);
+          return asked.getAndIncrement() == 0 ? "operation 7" : null;
+        });
+    PendingWork.lend(memory);
+    IllegalStateException refused = assertThrows(IllegalStateException.class, memory::close);
+    assertEquals("sample is in use by operation 7", refused.getMessage());
+    assertFalse(memory.isClosed());
+    memory.call();
+    memory.close();
+    memory.close();
+    assertEquals(1, memory.freed.get());
+    assertEquals(2, asked.get());
+  }
+
+  @Test
   void isClosedEvenIfFreeingFails() {
     Sample parent = new Sample();
     Sample child = new Sample(parent);

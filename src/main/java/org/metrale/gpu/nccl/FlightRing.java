@@ -96,7 +96,9 @@ final class FlightRing {
   /** Forgets buffers of operations that are done and have no entry any more. */
   void forget(long completed) {
     synchronized (outlived) {
-      outlived.values().removeIf(sequence -> sequence <= completed);
+      if (!outlived.isEmpty()) {
+        outlived.values().removeIf(sequence -> sequence <= completed);
+      }
     }
   }
 

@@ -598,6 +598,10 @@ final class RankState {
 
   private void finishWaiting(long done) {
     synchronized (waiting) {
+      if (waiting.isEmpty()) {
+        // Also on the way of an operation, where an iterator is too much.
+        return;
+      }
       var all = waiting.entrySet().iterator();
       while (all.hasNext()) {
         var next = all.next();

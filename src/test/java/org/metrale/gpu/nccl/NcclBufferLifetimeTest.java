@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -153,6 +155,40 @@ class NcclBufferLifetimeTest {
       registration.close();
       rank.send().close();
     }
+  }
+
+  @Test
+  void issuingAllocatesNothing() throws Exception {
+    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
+      Ranks.Rank rank = ranks.get(0);
+      // An entry that the recorder needs again must not cost anything either.
+      long least = Long.MAX_VALUE;
+      for (int round = 0; round < 20; round++) {
+        long before = threads.getCurrentThreadAllocatedBytes();
+        long last = issue(rank, 100);
+        least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+        assertTrue(rank.communicator().operation(last).await(Ranks.LIMIT));
+      }
+      // Less than the smallest object an operation.
+      assertTrue(least < 100 * 16, least + " bytes for 100 operations");
+    }
+  }
+
+  private static long issue(Ranks.Rank rank, int operations) {
+    NcclCommunicator one = rank.communicator();
+    long last = -1;
+    for (int i = 0; i < operations; i++) {
+      last =
+          one.allReduce(
+              rank.send().buffer(),
+              rank.recv().buffer(),
+              4,
+              NcclDataType.INT32,
+              NcclRedOp.SUM,
+              rank.stream());
+    }
+    return last;
   }
 
   @Test
