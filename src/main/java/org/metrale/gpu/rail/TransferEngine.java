@@ -281,7 +281,8 @@ final class TransferEngine implements RailLink.Owner {
     boolean isCertain =
         isRequestFault(cause)
             || (cause != null && cause.status().equals(VerbsWorkStatus.REMOTE_ACCESS));
-    if (isCertain || piece.failedAgain() >= MOST_FAILURES) {
+    boolean isLast = isPeers && !recovering && links.stream().noneMatch(RailLink::isActive);
+    if (isCertain || isLast || piece.failedAgain() >= MOST_FAILURES) {
       Reason why = isPeers ? Reason.PEER_REFUSED : Reason.LOCAL_FAULT;
       transfer.fail(failure(why, link.rail(), piece, cause));
     }
