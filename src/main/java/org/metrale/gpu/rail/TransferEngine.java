@@ -18,7 +18,7 @@ import org.metrale.gpu.verbs.VerbsWorkStatus;
  */
 final class TransferEngine implements RailLink.Owner {
   /** A piece that fails on this many rails in a row is itself what is wrong. */
-  private static final int MOST_FAILURES = 8;
+  private static final int MOST_FAILURES = 4;
 
   private final ReentrantLock lock = new ReentrantLock();
   private final String peer;
@@ -276,10 +276,15 @@ final class TransferEngine implements RailLink.Owner {
     }
     VerbsWorkStatus.Side side =
         cause == null ? VerbsWorkStatus.Side.UNKNOWN : cause.status().side();
-    if (side.equals(VerbsWorkStatus.Side.PEER)) {
-      transfer.fail(failure(Reason.PEER_REFUSED, link.rail(), piece, cause));
-    } else if (isRequestFault(cause) || piece.failedAgain() >= MOST_FAILURES) {
-      transfer.fail(failure(Reason.LOCAL_FAULT, link.rail(), piece, cause));
+    boolean isPeers = side.equals(VerbsWorkStatus.Side.PEER);
+    // Other refusals may be about the connection: Soft-RoCE answers a late packet with 9.
+    boolean isCertain =
+        isRequestFault(cause)
+            || (cause != null && cause.status().equals(VerbsWorkStatus.REMOTE_ACCESS));
+    boolean isLast = isPeers && !recovering && links.stream().noneMatch(RailLink::isActive);
+    if (isCertain || isLast || piece.failedAgain() >= MOST_FAILURES) {
+      Reason why = isPeers ? Reason.PEER_REFUSED : Reason.LOCAL_FAULT;
+      transfer.fail(failure(why, link.rail(), piece, cause));
     }
   }
 

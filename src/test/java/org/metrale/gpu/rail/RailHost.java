@@ -44,7 +44,7 @@ final class RailHost implements AutoCloseable {
   /** Half a second of patience would be long for a test that waits for it. */
   static List<RailSpec> specs(List<String> devices) {
     return devices.stream()
-        .map(name -> RailSpec.of(name).withPath(VerbsPath.DEFAULT.withPatience(12, 3)))
+        .map(name -> RailSpec.of(name).withPath(VerbsPath.DEFAULT.withPatience(15, 3)))
         .toList();
   }
 

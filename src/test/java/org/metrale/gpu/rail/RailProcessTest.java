@@ -49,8 +49,8 @@ final class RailProcessTest {
     try (PeerProcess peer =
             peer(
                 RailPeer.Death.NEVER,
-                "ibv.at = 1500 ibv.1.state = down",
-                "ibv.at = 3000 ibv.1.state = active");
+                "ibv.at = 4000 ibv.1.state = down",
+                "ibv.at = 6500 ibv.1.state = active");
         RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
         RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
         ConnectedRails connected = peer.client().connect(rails, RailHost.LIMIT)) {
@@ -74,7 +74,7 @@ final class RailProcessTest {
 
   @Test
   void aDeviceThatThePeerLosesIsDoneWithout() throws Exception {
-    try (PeerProcess peer = peer(RailPeer.Death.NEVER, "ibv.at = 1200 ibv.1.state = fatal");
+    try (PeerProcess peer = peer(RailPeer.Death.NEVER, "ibv.at = 4000 ibv.1.state = fatal");
         RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
         RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
         ConnectedRails connected = peer.client().connect(rails, RailHost.LIMIT)) {

@@ -38,7 +38,7 @@ final class RdmaFaultTest {
   private static RailSet rails(int count, int retries) {
     List<RailSpec> specs =
         RdmaDevices.clients().subList(0, count).stream()
-            .map(name -> RailSpec.of(name).withPath(VerbsPath.DEFAULT.withPatience(12, retries)))
+            .map(name -> RailSpec.of(name).withPath(VerbsPath.DEFAULT.withPatience(15, retries)))
             .toList();
     return RailSet.open(specs);
   }
