@@ -8,10 +8,13 @@ import java.util.List;
  * get the last piece.
  *
  * <p>If that rail has no room now, the piece waits for it, but for one exception: a rail that has
- * nothing to do takes a piece of a transfer with many, or it could never show that it has become
- * faster.
+ * nothing to do takes a piece of a transfer with many, and now and then any piece, or it could
+ * never show that it has become faster, or that it is dead.
  */
 final class RailChoice {
+  /** One piece in so many goes to a rail that has nothing to do. */
+  private static final int TRIAL = 32;
+
   /** Among equals each gets its turn. */
   private int next;
 
@@ -21,12 +24,13 @@ final class RailChoice {
     long bytes = transfer.nextPieceBytes();
     RailLink first = null;
     double least = Double.MAX_VALUE;
+    boolean isTrial = next % TRIAL == 0;
     for (int i = 0; i < links.size(); i++) {
       RailLink link = links.get(Math.floorMod(next + i, links.size()));
       if (!link.isActive()) {
         continue;
       }
-      if (link.isIdle() && transfer.piecesLeft() > link.depth()) {
+      if (link.isIdle() && (isTrial || transfer.piecesLeft() > link.depth())) {
         next++;
         return link;
       }
