@@ -41,8 +41,8 @@ static void line(const char *what, nvtxDomainHandle_t domain, const char *rest)
     pthread_mutex_unlock(&record_mutex);
 }
 
-static void event(const char *what, nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes,
-                  uint64_t id)
+static void event(const char *what, nvtxDomainHandle_t domain,
+                  const nvtxEventAttributes_t *attributes, uint64_t id)
 {
     char rest[512];
     const char *kind = "none";
@@ -62,8 +62,9 @@ static void event(const char *what, nvtxDomainHandle_t domain, const nvtxEventAt
         snprintf(payload, sizeof(payload), "%" PRId64, attributes->payload.llValue);
     else if (attributes->payloadType == NVTX_PAYLOAD_TYPE_DOUBLE)
         snprintf(payload, sizeof(payload), "%.3f", attributes->payload.dValue);
-    snprintf(rest, sizeof(rest), "%s \"%s\" category=%u colour=%d:%08x payload=%s id=%" PRIu64, kind,
-             text, attributes->category, attributes->colorType, attributes->color, payload, id);
+    snprintf(rest, sizeof(rest), "%s \"%s\" category=%u colour=%d:%08x payload=%s id=%" PRIu64,
+             kind, text, attributes->category, attributes->colorType, attributes->color, payload,
+             id);
     line(what, domain, rest);
 }
 
@@ -103,7 +104,8 @@ static int NVTX_API pop(nvtxDomainHandle_t domain)
     return depth;
 }
 
-static nvtxRangeId_t NVTX_API start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *attributes)
+static nvtxRangeId_t NVTX_API start(nvtxDomainHandle_t domain,
+                                    const nvtxEventAttributes_t *attributes)
 {
     const uint64_t id = __atomic_add_fetch(&last_range, 1, __ATOMIC_RELAXED);
 
@@ -156,7 +158,8 @@ InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
     NvtxFunctionTable core2 = NULL;
     unsigned int size = 0;
 
-    if (callbacks == NULL || !callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &core, &size) ||
+    if (callbacks == NULL ||
+        !callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &core, &size) ||
         !callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &core2, &size))
         return 0;
     record = file != NULL ? fopen(file, "ae") : NULL;

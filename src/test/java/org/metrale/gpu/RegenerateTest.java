@@ -25,7 +25,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** {@code metrale regenerate} in a copy of the tree: what it says of a new header, and what it refuses. */
+/**
+ * {@code metrale regenerate} in a copy of the tree: what it says of a new header, and what it
+ * refuses.
+ */
 @Tag("native")
 @Tag("full")
 final class RegenerateTest {
@@ -161,9 +164,9 @@ final class RegenerateTest {
   }
 
   /**
-   * Every command of the guide, in order and as it stands there. Two builders are replaced: Maven's by
-   * nothing, since what it builds is there, and the one of headers by one that stages the new header once
-   * it is pinned.
+   * Every command of the guide, in order and as it stands there. Two builders are replaced: Maven's
+   * by nothing, since what it builds is there, and the one of headers by one that stages the new
+   * header once it is pinned.
    */
   @Test
   void guideIsFollowedLiterally() throws Exception {
@@ -276,8 +279,7 @@ final class RegenerateTest {
     try (Stream<Path> files = Files.walk(root)) {
       for (Path file : files.filter(Files::isRegularFile).toList()) {
         out.put(
-            root.relativize(file).toString(),
-            Files.readString(file, StandardCharsets.ISO_8859_1));
+            root.relativize(file).toString(), Files.readString(file, StandardCharsets.ISO_8859_1));
       }
     }
     return out;
