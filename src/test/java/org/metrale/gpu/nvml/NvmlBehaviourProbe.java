@@ -3,6 +3,7 @@ package org.metrale.gpu.nvml;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -192,7 +193,7 @@ public final class NvmlBehaviourProbe {
       NvmlSamplerTest.await(() -> sampler.latest().has(NvmlMetric.ACTIVE_NVLINKS));
       print("power", sampler.latest().value(NvmlMetric.POWER_MILLIWATTS));
       long energy = sampler.latest().energySinceStartMillijoules();
-      Files.writeString(config, before + "nvml.gpu0.lost = 1\n");
+      replace(config, before + "nvml.gpu0.lost = 1\n");
       NvmlSamplerTest.await(() -> sampler.state() == NvmlSamplerState.FAILING);
       NvmlSamplerTest.await(() -> !sampler.latest().has(NvmlMetric.ACTIVE_NVLINKS));
       NvmlSample lost = sampler.latest();
@@ -201,11 +202,18 @@ public final class NvmlBehaviourProbe {
       }
       print("counted", lost.errors(NvmlMetric.POWER_MILLIWATTS) > 0);
       print("reading", NvmlProbe.text(session.device(1).uuid()).startsWith("GPU-"));
-      Files.writeString(config, before);
+      replace(config, before);
+      NvmlSamplerTest.await(() -> sampler.latest().has(NvmlMetric.POWER_MILLIWATTS));
       NvmlSamplerTest.await(() -> sampler.state() == NvmlSamplerState.AVAILABLE);
       print("back", sampler.latest().value(NvmlMetric.POWER_MILLIWATTS));
       print("energyGoesOn", sampler.latest().energySinceStartMillijoules() >= energy);
     }
+  }
+
+  /** By renaming: the emulator must not read a file that is half written. */
+  private static void replace(Path config, String text) throws Exception {
+    Path other = Files.writeString(config.resolveSibling(config.getFileName() + ".new"), text);
+    Files.move(other, config, StandardCopyOption.ATOMIC_MOVE);
   }
 
   private static void sampler() {
