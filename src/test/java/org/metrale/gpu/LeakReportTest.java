@@ -3,6 +3,7 @@ package org.metrale.gpu;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 final class LeakReportTest {
@@ -28,17 +29,19 @@ final class LeakReportTest {
   /** Drops three open resources and some closed ones. */
   static final class Dropper {
     private static final int WANTED = 3;
-    private static final int COLLECTIONS = 200;
+    private static final long LIMIT_NANOS = 30_000_000_000L;
+    private static final long PAUSE_NANOS = 5_000_000L;
 
     private Dropper() {}
 
     public static void main(String[] arguments) {
       drop();
       boolean traced = System.getProperty("org.metrale.leaks") != null;
-      for (int i = 0; i < (traced ? COLLECTIONS : 1) && LeakReport.leaked() < WANTED; i++) {
+      long end = System.nanoTime() + (traced ? LIMIT_NANOS : 0);
+      do {
         System.gc();
-        Thread.yield();
-      }
+        LockSupport.parkNanos(PAUSE_NANOS);
+      } while (LeakReport.leaked() < WANTED && System.nanoTime() < end);
       System.out.println("leaked=" + LeakReport.leaked());
     }
 
