@@ -111,6 +111,7 @@ public final class ForkedJvm {
     command.add(home.resolve("bin").resolve("java").toString());
     command.add("-XX:TieredStopAtLevel=1");
     command.add("-XX:+UseSerialGC");
+    command.addAll(JniWarnings.options());
     if (sameJvm() && options.stream().noneMatch(option -> option.contains("native-access"))) {
       // Newer ones warn on standard error otherwise, which would be taken for what the program
       // says.

@@ -322,7 +322,6 @@ class NvmlEmulatorTest {
             .resolve(System.getProperty("metrale.platform", "linux-x86_64"))
             .resolve("emulator");
     return ForkedJvm.running(main, arguments)
-        .options("-Xcheck:jni")
         .property("org.metrale.library.path", emulator)
         .environment("METRALE_EMULATOR_CONFIG", config)
         .run();
