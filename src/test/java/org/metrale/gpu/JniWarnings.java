@@ -6,6 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -80,24 +82,26 @@ public final class JniWarnings {
     return frame.substring(frame.lastIndexOf('/', Math.max(0, frame.indexOf('('))) + 1);
   }
 
-  /** Prints the warnings of all logs in some folders; ends with 1 if there are any, or no log. */
+  /**
+   * Prints each warning in the logs of some folders once; ends with 1 if there are any, or no log.
+   */
   public static void main(String[] folders) throws IOException {
     int logs = 0;
-    int warnings = 0;
+    Map<String, Path> first = new TreeMap<>();
     for (String folder : folders) {
       try (Stream<Path> files = Files.walk(Path.of(folder))) {
         for (Path file : files.filter(one -> one.toString().endsWith(".log")).toList()) {
           logs++;
           for (String warning : in(Files.readString(file, StandardCharsets.ISO_8859_1))) {
-            warnings++;
-            System.out.println(file + ":\n" + warning);
+            first.putIfAbsent(warning, file);
           }
         }
       }
     }
+    first.forEach((warning, file) -> System.out.println(file + ":\n" + warning));
     System.out.println(
-        "-Xcheck:jni: " + warnings + " warnings about our code in " + logs + " JVMs");
-    if (warnings > 0 || logs == 0) {
+        "-Xcheck:jni: " + first.size() + " warnings about our code in " + logs + " JVMs");
+    if (!first.isEmpty() || logs == 0) {
       System.exit(1);
     }
   }
