@@ -8,7 +8,9 @@ import picocli.CommandLine.Option;
 
 /** What commands let the user say about the software GPU host. */
 final class EmulatorOptions {
-  @Option(names = "--emulated", description = "Use the software GPU host even if there are GPUs.")
+  @Option(
+      names = {"--emulated", "--emulator"},
+      description = "Use the software GPU host even if there are devices.")
   private boolean emulated;
 
   @Option(
