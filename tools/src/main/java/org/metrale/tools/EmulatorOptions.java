@@ -2,6 +2,7 @@ package org.metrale.tools;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.metrale.emulator.Emulator;
 import picocli.CommandLine.Option;
@@ -34,6 +35,19 @@ final class EmulatorOptions {
 
   boolean isWanted() {
     return emulated || folder != null || !settings.isEmpty();
+  }
+
+  /** The same options for another process. */
+  List<String> arguments() {
+    List<String> out = new ArrayList<>();
+    if (emulated) {
+      out.add("--emulated");
+    }
+    if (folder != null) {
+      out.add("--emulator-folder=" + folder);
+    }
+    settings.forEach(setting -> out.add("--emulator-set=" + setting));
+    return out;
   }
 
   /** Starts the default machine if the user asked for one; the answer does nothing otherwise. */

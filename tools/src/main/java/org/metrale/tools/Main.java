@@ -24,7 +24,9 @@ import picocli.CommandLine.Spec;
       GdsCommand.class,
       RailCommand.class,
       DemoProbeCommand.class,
-      DemoRankCommand.class
+      DemoRankCommand.class,
+      DemoRailsCommand.class,
+      DemoRailPeerCommand.class
     })
 public final class Main implements Runnable {
   @Spec private CommandSpec spec;

@@ -94,7 +94,8 @@ final class RailBenchCommand implements Callable<Integer> {
         writes || writable ? new RailSession.Arena(longest) : new RailSession.Files(peer.model());
     AutoCloseable emulator = emulatorOptions.startIfWanted();
     long memoryBytes = Math.max(longest, RailBench.MOST_MEMORY_BYTES);
-    try (RailSession session = RailSession.open(options, peer, service, memoryBytes)) {
+    try (RailSession session =
+        RailSession.open(options.rails().open(), options.timeout(), peer, service, memoryBytes)) {
       if (service instanceof RailSession.Files files) {
         long there = files.manifest().shards().get(0).bytes();
         if (there < longest) {

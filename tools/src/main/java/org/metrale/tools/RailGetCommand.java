@@ -80,12 +80,16 @@ final class RailGetCommand implements Callable<Integer> {
     try {
       if (writable) {
         RailSession.Arena arena = new RailSession.Arena(offset + length);
-        try (RailSession session = RailSession.open(options, peer, arena, RailCopy.MEMORY_BYTES)) {
+        try (RailSession session =
+            RailSession.open(
+                options.rails().open(), options.timeout(), peer, arena, RailCopy.MEMORY_BYTES)) {
           fetch(session, List.of(new Part(0, offset, length, Optional.empty())));
         }
       } else {
         RailSession.Files files = new RailSession.Files(peer.model());
-        try (RailSession session = RailSession.open(options, peer, files, RailCopy.MEMORY_BYTES)) {
+        try (RailSession session =
+            RailSession.open(
+                options.rails().open(), options.timeout(), peer, files, RailCopy.MEMORY_BYTES)) {
           fetch(session, parts(files.manifest()));
         }
       }

@@ -83,10 +83,20 @@ record RailManifest(String model, List<Shard> shards, boolean wholeFile) {
         throw wrong("it has " + names.size() + " files");
       }
       List<Shard> shards = new ArrayList<>();
+      long all = 0;
       for (int i = 0; i < names.size(); i++) {
-        long length = lengths.get(i).canConvertToLong() ? lengths.get(i).asLong() : -1;
-        if (length < 0 || !names.get(i).isTextual()) {
-          throw wrong("file " + i + " is " + names.get(i) + " of " + lengths.get(i) + " bytes");
+        JsonNode told = lengths.get(i);
+        long length = told.isIntegralNumber() && told.canConvertToLong() ? told.asLong() : -1;
+        all += Math.max(0, length);
+        if (length < 0 || all < 0 || !names.get(i).isTextual()) {
+          throw wrong(
+              "file "
+                  + i
+                  + " is "
+                  + Messages.printable(names.get(i).toString())
+                  + " of "
+                  + told
+                  + " bytes");
         }
         Optional<Integer> sum =
             sums.isArray() && sums.size() == names.size()

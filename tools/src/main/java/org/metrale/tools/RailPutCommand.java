@@ -66,7 +66,11 @@ final class RailPutCommand implements Callable<Integer> {
     try (FileChannel in = open()) {
       try (RailSession session =
           RailSession.open(
-              options, peer, new RailSession.Arena(offset + bytes), RailCopy.MEMORY_BYTES)) {
+              options.rails().open(),
+              options.timeout(),
+              peer,
+              new RailSession.Arena(offset + bytes),
+              RailCopy.MEMORY_BYTES)) {
         copy(session, in, bytes);
       }
     } finally {

@@ -92,6 +92,10 @@ final class RailServed implements AutoCloseable {
     return new RailServed(memory, new FileService(manifest, memory), "an arena");
   }
 
+  List<RailMemory> memory() {
+    return memory;
+  }
+
   RailService service() {
     return service;
   }

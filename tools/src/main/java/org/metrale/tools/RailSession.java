@@ -3,11 +3,14 @@ package org.metrale.tools;
 import com.google.errorprone.annotations.MustBeClosed;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import org.metrale.gpu.rail.ConnectedRails;
 import org.metrale.gpu.rail.HandshakeConnection;
 import org.metrale.gpu.rail.HandshakeException;
@@ -33,6 +36,9 @@ final class RailSession implements AutoCloseable {
    * refuses it at once instead of waiting for the rest of it.
    */
   static final String ANY_FILE = "metrale rail: the one file";
+
+  /** Held here, since the log manager would forget its level; what rails did is in the result. */
+  private static final Logger LIBRARY_LOG = Logger.getLogger("org.metrale.gpu.rail");
 
   private final RailSet rails;
   private final RailMemory memory;
@@ -141,13 +147,17 @@ final class RailSession implements AutoCloseable {
     }
   }
 
-  /** Opens rails and memory, and only then calls the peer. */
+  /**
+   * Makes this side's memory, and only then calls the peer.
+   *
+   * @param rails the rails, which are closed with this, or now if it fails
+   */
   @MustBeClosed
   @SuppressWarnings("MustBeClosed") // close() closes them
   static RailSession open(
-      RailPeerOptions options, RailAddress peer, Service service, long memoryBytes)
+      RailSet rails, Duration timeout, RailAddress peer, Service service, long memoryBytes)
       throws ToolException {
-    RailSet rails = options.rails().open();
+    LIBRARY_LOG.setLevel(Level.WARNING);
     RailMemory memory = null;
     try {
       memory = RailMemory.allocate(rails, memoryBytes, VerbsAccess.LOCAL_WRITE);
@@ -157,7 +167,7 @@ final class RailSession implements AutoCloseable {
               .checking(service::objection)
               // Both services of ours offer the same memory to every connection.
               .rebuilding(true);
-      return new RailSession(rails, memory, client.connect(rails, options.timeout()));
+      return new RailSession(rails, memory, client.connect(rails, timeout));
     } catch (HandshakeException e) {
       closeAll(memory, rails);
       throw new ToolException(e.getMessage() + hint(e, service), e);
