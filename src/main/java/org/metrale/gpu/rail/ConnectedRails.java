@@ -109,6 +109,26 @@ public final class ConnectedRails extends NativeResource {
   }
 
   /**
+   * Takes a rail down as if it had failed: what it has in flight is done again on the others, and
+   * it is rebuilt if failed rails are. For a drill, or before work on its cable.
+   *
+   * @param rail which one, from 0
+   * @param why a reason for {@link RailStatus#lastFault()}
+   * @throws IndexOutOfBoundsException if there is no such rail
+   * @throws IllegalStateException if this is closed
+   */
+  public void takeDown(int rail, String why) {
+    Objects.requireNonNull(why, "why");
+    acquire();
+    try {
+      engine.takeDown(rail, new IllegalStateException(why));
+      driver.wake();
+    } finally {
+      release();
+    }
+  }
+
+  /**
    * Reads from the peer's memory.
    *
    * <p><b>Blocking:</b> until the deadline at the latest; interruptible.

@@ -110,6 +110,16 @@ final class TransferEngine implements RailLink.Owner {
     }
   }
 
+  /** Takes one of the present rails down, as if it had failed. */
+  void takeDown(int rail, RuntimeException why) {
+    lock.lock();
+    try {
+      links.get(rail).fail(why);
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** Takes a step if no other thread is about to; true if something moved. */
   boolean tryStep() {
     if (!lock.tryLock()) {

@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -23,14 +24,42 @@ record ToolProcess(int exitCode, String out, String err) {
    * Runs a command on the software GPU host: of its jar, or of the folder that a property names.
    */
   static ToolProcess emulated(String... arguments) throws IOException, InterruptedException {
+    return run(onEmulator(arguments));
+  }
+
+  /** The same arguments and those that choose the software GPU host. */
+  static String[] onEmulator(String... arguments) {
     List<String> all = new ArrayList<>(List.of(arguments));
     String folder = System.getProperty("metrale.emulator.folder");
     all.add(folder == null ? "--emulated" : "--emulator-folder=" + folder);
-    return run(all.toArray(String[]::new));
+    return all.toArray(String[]::new);
   }
 
   static ToolProcess run(String... arguments) throws IOException, InterruptedException {
+    return run(Map.of(), arguments);
+  }
+
+  static ToolProcess run(Map<String, String> environment, String... arguments)
+      throws IOException, InterruptedException {
     Path folder = Files.createTempDirectory("metrale-tool-");
+    Path out = folder.resolve("out");
+    Path err = folder.resolve("err");
+    ProcessBuilder builder = builder(arguments);
+    builder.environment().putAll(environment);
+    Process process = builder.redirectOutput(out.toFile()).redirectError(err.toFile()).start();
+    try {
+      assertTrue(process.waitFor(SECONDS, TimeUnit.SECONDS), "did not end: " + List.of(arguments));
+      return new ToolProcess(process.exitValue(), Files.readString(out), Files.readString(err));
+    } finally {
+      process.destroyForcibly();
+      Files.deleteIfExists(out);
+      Files.deleteIfExists(err);
+      Files.delete(folder);
+    }
+  }
+
+  /** A command that is about to be started. */
+  static ProcessBuilder builder(String... arguments) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.add("-Xcheck:jni");
@@ -39,21 +68,6 @@ record ToolProcess(int exitCode, String out, String err) {
     command.add(System.getProperty("java.class.path"));
     command.add(Main.class.getName());
     command.addAll(List.of(arguments));
-    Path out = folder.resolve("out");
-    Path err = folder.resolve("err");
-    Process process =
-        new ProcessBuilder(command)
-            .redirectOutput(out.toFile())
-            .redirectError(err.toFile())
-            .start();
-    try {
-      assertTrue(process.waitFor(SECONDS, TimeUnit.SECONDS), "did not end: " + command);
-      return new ToolProcess(process.exitValue(), Files.readString(out), Files.readString(err));
-    } finally {
-      process.destroyForcibly();
-      Files.deleteIfExists(out);
-      Files.deleteIfExists(err);
-      Files.delete(folder);
-    }
+    return new ProcessBuilder(command);
   }
 }
