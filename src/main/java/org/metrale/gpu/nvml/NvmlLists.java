@@ -13,6 +13,7 @@ final class NvmlLists {
 
   private static final int FIRST_CAPACITY = 64;
   private static final int ATTEMPTS = 5;
+  private static final int MOST_CAPACITY = 1 << 16;
 
   private NvmlLists() {}
 
@@ -40,11 +41,15 @@ final class NvmlLists {
         result = call.apply(scratch, capacity);
         ByteBuffer bytes = scratch.bytes();
         int count = bytes.getInt(0);
-        if (!result.equals(NvmlResult.INSUFFICIENT_SIZE)) {
+        boolean fits = count >= 0 && count <= capacity;
+        if (!result.equals(NvmlResult.INSUFFICIENT_SIZE)
+            && (fits || !result.equals(NvmlResult.SUCCESS))) {
           return NvmlReading.of(result, () -> list(count, entries.in(bytes)));
         }
-        // Some more may have come by the time it is asked again.
-        capacity = Math.max(capacity, Math.min(count, 1 << 20)) * 2;
+        // Some more may have come by the time it is asked again. A library that gives more than
+        // there was room for, and calls it success, is asked again too.
+        result = NvmlResult.INSUFFICIENT_SIZE;
+        capacity = Math.max(capacity, Math.min(count, MOST_CAPACITY)) * 2;
       }
       return NvmlReading.of(result, List::of);
     } finally {

@@ -103,6 +103,26 @@ final class NvtxRecordTest {
   }
 
   @Test
+  void showsColoursAndCategoriesHoweverManyThereAre() throws Exception {
+    List<String> lines = recorded(attached("colours").property("org.metrale.nvtx.names", 8));
+    for (int i = 1; i <= 20; i++) {
+      assertSeen(
+          lines,
+          String.format(
+              "push .*registered \"many\" category=1 colour=1:ff%06x payload=- id=0", i));
+    }
+    assertSeen(
+        lines, "push .*registered \"decode\" category=1 colour=1:ff00ff80 payload=- id=0");
+  }
+
+  @Test
+  void allocatesNothingForARangeThatAToolTakes() throws Exception {
+    ForkedJvm.Result result = attached("attached").run().succeeded();
+    assertEquals("true", result.value("attached"));
+    assertEquals("0", result.value("bytesPerRange"), result.output());
+  }
+
+  @Test
   void noticesRangesClosedOutOfOrder() throws Exception {
     ForkedJvm.Result result = attached("order").run().succeeded();
     assertEquals("1", result.value("afterOutOfOrder"));
