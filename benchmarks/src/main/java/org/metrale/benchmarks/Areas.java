@@ -12,8 +12,19 @@ import java.util.stream.Stream;
 final class Areas {
   static final List<String> NAMES =
       List.of(
-          "raw", "nccl", "cuda", "cufile", "nvml", "nvtx", "verbs", "wire", "handshake", "startup",
-          "watchdog", "emulator", "scale");
+          "raw",
+          "nccl",
+          "cuda",
+          "cufile",
+          "nvml",
+          "nvtx",
+          "verbs",
+          "wire",
+          "handshake",
+          "startup",
+          "watchdog",
+          "emulator",
+          "scale");
 
   private final Setting setting;
   private final Results results;
@@ -43,13 +54,7 @@ final class Areas {
     loop("handshake", "two round trips", Level.NONE, "pingpong", c.get("two-round-trips"));
     for (String java : setting.javas().keySet()) {
       Probe.run(
-          setting,
-          results,
-          "handshake",
-          java,
-          setting.noop(),
-          Map.of(),
-          HandshakeProbe.class);
+          setting, results, "handshake", java, setting.noop(), Map.of(), HandshakeProbe.class);
     }
   }
 
@@ -86,7 +91,13 @@ final class Areas {
     Child child = Child.run(command, variables);
     if (child.code() != 0) {
       results.problem(
-          "startup: " + main.getName() + " on Java " + java + " ended with " + child.code() + ": "
+          "startup: "
+              + main.getName()
+              + " on Java "
+              + java
+              + " ended with "
+              + child.code()
+              + ": "
               + child.errors());
     } else {
       results.add(
@@ -183,7 +194,11 @@ final class Areas {
                     file.toString()),
                 Map.of("LD_LIBRARY_PATH", folder.resolve("libcuda1--").toString()));
         System.err.println(
-            "reads by the real " + cufile.getFileName() + ": C ended with " + child.code() + ": "
+            "reads by the real "
+                + cufile.getFileName()
+                + ": C ended with "
+                + child.code()
+                + ": "
                 + child.errors());
       }
     }

@@ -146,7 +146,9 @@ final class Bounds {
     Optional<Row> theirs = find("startup", "first NCCL version call", "bytedeco", java);
     for (String subject : List.of("raw", "checked")) {
       String text =
-          "first NCCL version call by " + subject + ": at most 0.7 of bytedeco's, over an empty JVM";
+          "first NCCL version call by "
+              + subject
+              + ": at most 0.7 of bytedeco's, over an empty JVM";
       Optional<Row> ours = find("startup", "first NCCL version call", subject, java);
       if (ours.isEmpty() || theirs.isEmpty() || empty.isEmpty()) {
         missing("startup", text, java);
@@ -182,8 +184,7 @@ final class Bounds {
   }
 
   private void overC(String area, String work, String subject, String java, double limit) {
-    String text =
-        work + " by " + subject + ": at most " + number(limit) + " ns over C, 0 B/op";
+    String text = work + " by " + subject + ": at most " + number(limit) + " ns over C, 0 B/op";
     Optional<Row> ours = find(area, work, subject, java);
     Optional<Row> c = ours.flatMap(results::counterpart);
     if (ours.isEmpty() || c.isEmpty()) {
@@ -207,8 +208,7 @@ final class Bounds {
     double more = Row.median(Results.pairs(ours.get(), empty.get(), (a, b) -> a - b));
     String measured =
         number(more) + " ns, " + Report.bytesPerOperation(ours.get().bytes()) + " B/op";
-    out.add(
-        Verdict.of("nvtx", text, java, measured, more <= 0.5 && ours.get().bytes() < NO_BYTES));
+    out.add(Verdict.of("nvtx", text, java, measured, more <= 0.5 && ours.get().bytes() < NO_BYTES));
   }
 
   private void wire(String direction, String java) {
@@ -253,8 +253,7 @@ final class Bounds {
   private void missing(String area, String text, String java) {
     if (areas.contains(area)) {
       boolean once =
-          Set.of("watchdog", "emulator", "scale", "handshake").contains(area)
-              && !java.equals(javas.iterator().next());
+          Set.of("emulator", "scale").contains(area) && !java.equals(javas.iterator().next());
       if (!once) {
         out.add(Verdict.notMeasured(area, text, java, "see the problems"));
       }

@@ -9,8 +9,8 @@ import org.bytedeco.javacpp.annotation.Platform;
 import org.metrale.nccl.ncclComm;
 
 /**
- * Two functions of NCCL by glue as the raw layer's, from the same generator and compiler, but linked
- * to the library instead of calling through the run-time table.
+ * Two functions of NCCL by glue as the raw layer's, from the same generator and compiler, but
+ * linked to the library instead of calling through the run-time table.
  */
 @Platform(include = "nccl.h", library = "jnimetraledirect")
 public final class DirectNccl {

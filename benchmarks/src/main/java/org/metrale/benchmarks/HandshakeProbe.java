@@ -153,8 +153,7 @@ final class HandshakeProbe {
     public ServerFrame prepare(int rails) {
       List<RwServerRecord> records = new ArrayList<>();
       for (int rail = 0; rail < rails; rail++) {
-        records.add(
-            new RwServerRecord(local(rail).toWire(), new Region(0x7f00_0000_0000L, 0x800)));
+        records.add(new RwServerRecord(local(rail).toWire(), new Region(0x7f00_0000_0000L, 0x800)));
       }
       return new RwRailFrame(records);
     }

@@ -13,7 +13,10 @@ final class Loops {
 
   /** The numbers of one program by the names of its works; empty with a problem if it fails. */
   static Map<String, List<Double>> run(
-      Setting setting, Results results, String program, Map<String, String> variables,
+      Setting setting,
+      Results results,
+      String program,
+      Map<String, String> variables,
       String... more)
       throws IOException, InterruptedException {
     List<String> command = new ArrayList<>();
@@ -24,7 +27,8 @@ final class Loops {
     Child child = Child.run(command, variables);
     Map<String, List<Double>> out = new LinkedHashMap<>();
     if (child.code() != 0) {
-      results.problem("loops/" + program + ".c: ended with " + child.code() + ": " + child.errors());
+      results.problem(
+          "loops/" + program + ".c: ended with " + child.code() + ": " + child.errors());
       return out;
     }
     for (String line : child.lines()) {

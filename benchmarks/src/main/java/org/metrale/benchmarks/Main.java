@@ -17,8 +17,9 @@ import org.metrale.benchmarks.Setting.Pace;
 /**
  * Measures areas and prints what came out, next to what is to be reached.
  *
- * <p>Ends with 0 if everything was measured, whether bounds were reached or not; with 1 if something
- * could not be measured that should have been; with 2 if the arguments are not understood.
+ * <p>Ends with 0 if everything was measured, whether bounds were reached or not; with 1 if
+ * something could not be measured that should have been; with 2 if the arguments are not
+ * understood.
  */
 public final class Main {
   private static final String USAGE =
@@ -81,14 +82,18 @@ public final class Main {
       for (String area : areas) {
         System.err.printf(
             "round %d of %d: %s, %d s%n",
-            round,
-            setting.pace().rounds(),
-            area,
-            (System.nanoTime() - begin) / 1_000_000_000);
+            round, setting.pace().rounds(), area, (System.nanoTime() - begin) / 1_000_000_000);
         new Areas(setting, results).run(area, round);
       }
     }
     machine.put("took", (System.nanoTime() - begin) / 1_000_000_000 + " s");
+    if (setting.pace() == Pace.SMOKE) {
+      System.out.printf(
+          "%d rows, %d problems; nothing was measured%n",
+          results.all().size(), results.problems().size());
+      results.problems().forEach(System.out::println);
+      return results.problems().isEmpty() ? 0 : 1;
+    }
     List<Verdict> verdicts = Bounds.of(results, areas, setting.javas().keySet());
     String head =
         "# Results of "

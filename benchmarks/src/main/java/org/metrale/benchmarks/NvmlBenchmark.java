@@ -75,14 +75,21 @@ public class NvmlBenchmark {
       }
       sum += org.metrale.global.nvml.nvmlDeviceGetTemperatureV(device, temperature);
       sum += temperature.temperature();
-      sum += org.metrale.global.nvml.nvmlDeviceGetCurrentClocksEventReasons(device, wide) + wide.get();
+      sum +=
+          org.metrale.global.nvml.nvmlDeviceGetCurrentClocksEventReasons(device, wide) + wide.get();
       sum += org.metrale.global.nvml.nvmlDeviceGetMemoryInfo_v2(device, memory);
       sum += memory.total() + memory._free() + memory.used() + memory.reserved();
       sum += org.metrale.global.nvml.nvmlDeviceGetUtilizationRates(device, utilization);
       sum += utilization.gpu() + utilization.memory();
-      sum += org.metrale.global.nvml.nvmlDeviceGetEncoderUtilization(device, first, second) + first.get();
-      sum += org.metrale.global.nvml.nvmlDeviceGetDecoderUtilization(device, first, second) + first.get();
-      return sum + org.metrale.global.nvml.nvmlDeviceGetPerformanceState(device, first) + first.get();
+      sum +=
+          org.metrale.global.nvml.nvmlDeviceGetEncoderUtilization(device, first, second)
+              + first.get();
+      sum +=
+          org.metrale.global.nvml.nvmlDeviceGetDecoderUtilization(device, first, second)
+              + first.get();
+      return sum
+          + org.metrale.global.nvml.nvmlDeviceGetPerformanceState(device, first)
+          + first.get();
     }
   }
 
@@ -114,20 +121,32 @@ public class NvmlBenchmark {
     /** All values read, so that nothing is left out. */
     long sample() {
       long sum = org.bytedeco.cuda.global.nvml.nvmlDeviceGetPowerUsage(device, first) + first.get();
-      sum += org.bytedeco.cuda.global.nvml.nvmlDeviceGetTotalEnergyConsumption(device, wide) + wide.get();
+      sum +=
+          org.bytedeco.cuda.global.nvml.nvmlDeviceGetTotalEnergyConsumption(device, wide)
+              + wide.get();
       for (int clock = 0; clock < 4; clock++) {
-        sum += org.bytedeco.cuda.global.nvml.nvmlDeviceGetClockInfo(device, clock, first) + first.get();
+        sum +=
+            org.bytedeco.cuda.global.nvml.nvmlDeviceGetClockInfo(device, clock, first)
+                + first.get();
       }
       sum += org.bytedeco.cuda.global.nvml.nvmlDeviceGetTemperatureV(device, temperature);
       sum += temperature.temperature();
-      sum += org.bytedeco.cuda.global.nvml.nvmlDeviceGetCurrentClocksEventReasons(device, wide) + wide.get();
+      sum +=
+          org.bytedeco.cuda.global.nvml.nvmlDeviceGetCurrentClocksEventReasons(device, wide)
+              + wide.get();
       sum += org.bytedeco.cuda.global.nvml.nvmlDeviceGetMemoryInfo_v2(device, memory);
       sum += memory.total() + memory._free() + memory.used() + memory.reserved();
       sum += org.bytedeco.cuda.global.nvml.nvmlDeviceGetUtilizationRates(device, utilization);
       sum += utilization.gpu() + utilization.memory();
-      sum += org.bytedeco.cuda.global.nvml.nvmlDeviceGetEncoderUtilization(device, first, second) + first.get();
-      sum += org.bytedeco.cuda.global.nvml.nvmlDeviceGetDecoderUtilization(device, first, second) + first.get();
-      return sum + org.bytedeco.cuda.global.nvml.nvmlDeviceGetPerformanceState(device, first) + first.get();
+      sum +=
+          org.bytedeco.cuda.global.nvml.nvmlDeviceGetEncoderUtilization(device, first, second)
+              + first.get();
+      sum +=
+          org.bytedeco.cuda.global.nvml.nvmlDeviceGetDecoderUtilization(device, first, second)
+              + first.get();
+      return sum
+          + org.bytedeco.cuda.global.nvml.nvmlDeviceGetPerformanceState(device, first)
+          + first.get();
     }
   }
 

@@ -13,7 +13,9 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 
-/** A range, opened and closed: without a tool, and with one that takes everything and does nothing. */
+/**
+ * A range, opened and closed: without a tool, and with one that takes everything and does nothing.
+ */
 @State(Scope.Benchmark)
 public class NvtxBenchmark {
   /** A registered name, no tool. */

@@ -45,8 +45,20 @@ final class Probe {
     Child child = Child.run(command, variables);
     if (child.code() != 0) {
       results.problem(
-          area + ": " + main.getSimpleName() + " " + Arrays.toString(arguments) + " on Java " + java
-              + " ended with " + child.code() + ": " + child.errors());
+          area
+              + ": "
+              + main.getSimpleName()
+              + " "
+              + Arrays.toString(arguments)
+              + " on Java "
+              + java
+              + " ended with "
+              + child.code()
+              + ": "
+              + child.errors());
+    }
+    if (child.code() == 0 && !child.errors().isEmpty()) {
+      System.err.println(child.errors());
     }
     for (String line : child.lines()) {
       if (line.startsWith(MARK)) {

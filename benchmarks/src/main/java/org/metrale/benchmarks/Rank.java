@@ -43,8 +43,7 @@ final class Rank implements AutoCloseable {
   }
 
   long allReduce() {
-    return communicator.allReduce(
-        from, to, COUNT, NcclDataType.FLOAT32, NcclRedOp.SUM, stream);
+    return communicator.allReduce(from, to, COUNT, NcclDataType.FLOAT32, NcclRedOp.SUM, stream);
   }
 
   @Override

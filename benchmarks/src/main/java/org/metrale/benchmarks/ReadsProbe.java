@@ -48,9 +48,13 @@ final class ReadsProbe {
     try (CuFileDriver driver = CuFileDriver.open(options);
         CuFileBuffer buffer = CuFileBuffer.register(driver, CuFileMemory.of(memory));
         CuFileHandle handle =
-            CuFileHandle.open(
-                driver, file, CuFilePolicy.ALLOW_COMPAT, StandardOpenOption.READ)) {
-      driver.unavailabilityCause().ifPresent(cause -> { throw cause; });
+            CuFileHandle.open(driver, file, CuFilePolicy.ALLOW_COMPAT, StandardOpenOption.READ)) {
+      driver
+          .unavailabilityCause()
+          .ifPresent(
+              cause -> {
+                throw cause;
+              });
       Setting.Pace pace = Setting.childPace();
       long piece = 1_000_000L * pace.choose(1, 50, 100);
       // Long enough for small reads to be compiled.

@@ -86,7 +86,8 @@ final class Report {
   private void flush(List<List<String>> lines) {
     if (!lines.isEmpty()) {
       table(
-          List.of("work", "by", "Java", "level", "median", "from .. to", "unit", "of C", "B/op", "C"),
+          List.of(
+              "work", "by", "Java", "level", "median", "from .. to", "unit", "of C", "B/op", "C"),
           lines);
       lines.clear();
     }
@@ -125,7 +126,9 @@ final class Report {
   private void problems() {
     if (!results.problems().isEmpty()) {
       out.append("\n## Problems\n\n");
-      results.problems().forEach(text -> out.append("- ").append(text.replace("\n", " ")).append('\n'));
+      results
+          .problems()
+          .forEach(text -> out.append("- ").append(text.replace("\n", " ")).append('\n'));
     }
   }
 

@@ -7,10 +7,14 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordedThread;
 import jdk.jfr.consumer.RecordingFile;
 import org.metrale.gpu.NativeLibrary;
 import org.metrale.gpu.cuda.CudaContext;
@@ -87,7 +91,14 @@ final class ScaleProbe {
       }
       String name = work + ", " + count + (count == 1 ? " thread" : " threads");
       Probe.say(name, "checked", level, "ops/s", rates);
-      Probe.say(name, "lock and park events", level, "events", contention.end());
+      Map<String, Integer> waits = contention.end();
+      Probe.say(
+          name,
+          "lock and park events",
+          level,
+          "events",
+          waits.values().stream().mapToInt(i -> i).sum());
+      waits.forEach((place, times) -> System.err.println(name + ": " + times + " at " + place));
     }
   }
 
@@ -142,32 +153,43 @@ final class ScaleProbe {
       recording.start();
     }
 
-    double end() throws IOException {
+    /** How often at which place. */
+    Map<String, Integer> end() throws IOException {
       Path file = Files.createTempFile("contention", ".jfr");
       try {
         recording.stop();
         recording.dump(file);
-        int count = 0;
+        Map<String, Integer> out = new TreeMap<>();
         for (RecordedEvent event : RecordingFile.readAllEvents(file)) {
+          RecordedThread thread = event.getThread();
+          String place = place(event);
           // The latch at the start is this class's own.
-          boolean start =
-              event.getStackTrace() != null
-                  && event.getStackTrace().getFrames().stream()
-                      .anyMatch(
-                          f -> f.getMethod().getType().getName().endsWith("CountDownLatch"));
-          if (event.getThread() != null
-              && event.getThread().getJavaName() != null
-              && event.getThread().getJavaName().startsWith(WORKER)
-              && !start) {
-            count++;
+          if (thread != null
+              && thread.getJavaName() != null
+              && thread.getJavaName().startsWith(WORKER)
+              && !place.contains("CountDownLatch")) {
+            out.merge(place, 1, Integer::sum);
           }
         }
-        return count;
+        return out;
       } finally {
         recording.close();
         Files.delete(file);
       }
     }
+  }
+
+  /** The methods on the way to where somebody waited. */
+  private static String place(RecordedEvent event) {
+    if (event.getStackTrace() == null) {
+      return event.getEventType().getName();
+    }
+    return event.getEventType().getName()
+        + " in "
+        + event.getStackTrace().getFrames().stream()
+            .limit(8)
+            .map(f -> f.getMethod().getType().getName() + "." + f.getMethod().getName())
+            .collect(Collectors.joining(" < "));
   }
 
   private static void completions() {
@@ -210,7 +232,7 @@ final class ScaleProbe {
         nanos[i] /= QueuePair.COUNT;
       }
       Probe.say(
-          count + " regions, a request",
+          count + (count == 1 ? " region" : " regions") + ", a request",
           "checked",
           Level.of(NativeLibrary.IBVERBS),
           "ns/op",
@@ -240,8 +262,7 @@ final class ScaleProbe {
       for (int i = 0; i < nanos.length; i++) {
         nanos[i] = bytes.remaining() / nanos[i];
       }
-      Probe.say(
-          "decode 8 rails × " + count + " regions", "checked", Level.NONE, "GB/s", nanos);
+      Probe.say("decode 8 rails × " + count + " regions", "checked", Level.NONE, "GB/s", nanos);
     }
   }
 

@@ -105,13 +105,15 @@ record Setting(Path base, Path native_, String platform, Map<String, Path> javas
     return out;
   }
 
-  /** A file to read, as large as the largest read, in the page cache. */
+  /** A file to read that lies in memory however it is opened, deleted when this process ends. */
   Path file() throws IOException {
-    Path file = base.resolve("benchmarks/target/reads.bin");
-    if (!Files.exists(file) || Files.size(file) != ReadsProbe.BYTES) {
+    Path memory = Path.of("/dev/shm");
+    Path folder = Files.isWritable(memory) ? memory : base.resolve("benchmarks/target");
+    Path file = folder.resolve("metrale-benchmark-" + ProcessHandle.current().pid());
+    if (!Files.exists(file)) {
+      file.toFile().deleteOnExit();
       byte[] some = new byte[1 << 20];
       new java.util.Random(5).nextBytes(some);
-      Files.createDirectories(file.getParent());
       try (var out = Files.newOutputStream(file)) {
         for (long at = 0; at < ReadsProbe.BYTES; at += some.length) {
           out.write(some);

@@ -65,9 +65,7 @@ public class VerbsBenchmark {
       check(verbs.metrale_ibv_alloc_pd(context, domain));
       check(verbs.metrale_ibv_create_comp_channel(context, channel));
       check(verbs.metrale_ibv_create_cq(context, 512, channel, 0, completionQueue));
-      check(
-          verbs.metrale_ibv_create_qp(
-              domain, completionQueue, completionQueue, init, queuePair));
+      check(verbs.metrale_ibv_create_qp(domain, completionQueue, completionQueue, init, queuePair));
       pair = queuePair.address();
       queue = completionQueue.address();
     }
@@ -106,10 +104,8 @@ public class VerbsBenchmark {
     }
     long accepted = flat.requestAddress + QueuePair.COUNT * Flat.REQUEST_BYTES;
     int taken =
-        verbs.metrale_ibv_post_send_flat(
-            flat.pair, flat.requestAddress, QueuePair.COUNT, accepted);
-    int count =
-        verbs.metrale_ibv_poll_cq_flat(flat.queue, flat.completionAddress, QueuePair.COUNT);
+        verbs.metrale_ibv_post_send_flat(flat.pair, flat.requestAddress, QueuePair.COUNT, accepted);
+    int count = verbs.metrale_ibv_poll_cq_flat(flat.queue, flat.completionAddress, QueuePair.COUNT);
     if (taken != QueuePair.COUNT || count != QueuePair.COUNT) {
       throw new IllegalStateException(taken + " taken, " + count + " completions");
     }

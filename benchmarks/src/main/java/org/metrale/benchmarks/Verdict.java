@@ -29,8 +29,7 @@ record Verdict(String area, String bound, String java, String measured, Outcome 
   }
 
   static Verdict of(String area, String bound, String java, String measured, boolean reached) {
-    return new Verdict(
-        area, bound, java, measured, reached ? Outcome.REACHED : Outcome.MISSED);
+    return new Verdict(area, bound, java, measured, reached ? Outcome.REACHED : Outcome.MISSED);
   }
 
   static Verdict notMeasured(String area, String bound, String java, String why) {

@@ -33,7 +33,9 @@ public class WireBenchmark {
       frame
           .encode()
           .put(
-              BYTES - Region.BYTES * REGIONS - RoServerRecord.HEADER_BYTES
+              BYTES
+                  - Region.BYTES * REGIONS
+                  - RoServerRecord.HEADER_BYTES
                   + RoServerRecord.REGION_COUNT_OFFSET
                   + 3,
               (byte) 0x7f);
