@@ -58,7 +58,8 @@ final class JniWarningsTest {
   void keepsEachOfSeveral() {
     String one = FORGOTTEN + "\n\tat org.metrale.global.nvml.nvmlInit_v2(Native Method)\n";
     String fatal =
-        "FATAL ERROR in native method: Wrong object class\n\tat org.metrale.global.cuda.cuInit(X)\n";
+        "FATAL ERROR in native method: Wrong object class\n"
+            + "\tat org.metrale.global.cuda.cuInit(X)\n";
     assertEquals(3, JniWarnings.in(one + one + fatal).size());
   }
 
