@@ -119,6 +119,25 @@ final class BuiltLibraryTest {
     assertTrue(jar.size() <= LARGEST_JAR_BYTES, jar.size() + " bytes");
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"linux-x86_64", "linux-arm64"})
+  void comeWithWhatANativeImageHasToKnow(String platform) throws IOException {
+    Path root = Fakes.glue(platform).getParent().getParent().getParent();
+    for (String library : LIBRARIES) {
+      Path folder =
+          root.resolve("META-INF/native-image")
+              .resolve(platform + "-cuda")
+              .resolve("jnimetrale" + library);
+      for (String kind : List.of("jni", "reflect")) {
+        String known = Files.readString(folder.resolve(kind + "-config.json"));
+        assertTrue(known.contains("\"org.metrale.global." + library + "\""), known);
+      }
+      String resources = Files.readString(folder.resolve("resource-config.json"));
+      assertTrue(resources.contains("libjnimetrale" + library + ".so"), resources);
+    }
+    assertTrue(Files.exists(root.resolve("module-info.class")), root::toString);
+  }
+
   private static boolean isAtMost(String version) {
     String[] parts = version.split("\\.");
     String[] limit = NEWEST_GLIBC.split("\\.");

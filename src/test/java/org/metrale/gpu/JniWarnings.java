@@ -1,6 +1,7 @@
 package org.metrale.gpu;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -27,6 +28,8 @@ public final class JniWarnings {
           Pattern.MULTILINE);
 
   private static final Pattern FRAME = Pattern.compile("\n\\s+at ([^\n]*)");
+
+  private static final String LISTED = "jni-warnings.txt";
 
   private JniWarnings() {}
 
@@ -82,10 +85,28 @@ public final class JniWarnings {
     return frame.substring(frame.lastIndexOf('/', Math.max(0, frame.indexOf('('))) + 1);
   }
 
+  /** What is known and harmless: each line a pattern, a bar and the reason. */
+  static List<Pattern> listed() throws IOException {
+    List<Pattern> out = new ArrayList<>();
+    try (InputStream in = JniWarnings.class.getResourceAsStream(LISTED)) {
+      for (String line : new String(in.readAllBytes(), StandardCharsets.UTF_8).split("\n", -1)) {
+        String[] parts = line.split(" \\| ", 2);
+        if (!line.isBlank() && !line.startsWith("#")) {
+          if (parts.length < 2 || parts[1].isBlank()) {
+            throw new IllegalStateException("no reason in " + LISTED + ": " + line);
+          }
+          out.add(Pattern.compile(parts[0]));
+        }
+      }
+    }
+    return out;
+  }
+
   /**
    * Prints each warning in the logs of some folders once; ends with 1 if there are any, or no log.
    */
   public static void main(String[] folders) throws IOException {
+    List<Pattern> listed = listed();
     int logs = 0;
     Map<String, Path> first = new TreeMap<>();
     for (String folder : folders) {
@@ -93,7 +114,9 @@ public final class JniWarnings {
         for (Path file : files.filter(one -> one.toString().endsWith(".log")).toList()) {
           logs++;
           for (String warning : in(Files.readString(file, StandardCharsets.ISO_8859_1))) {
-            first.putIfAbsent(warning, file);
+            if (listed.stream().noneMatch(one -> one.matcher(warning).find())) {
+              first.putIfAbsent(warning, file);
+            }
           }
         }
       }

@@ -1,8 +1,10 @@
 package org.metrale.gpu;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 final class JniWarningsTest {
@@ -56,7 +58,17 @@ final class JniWarningsTest {
   void keepsEachOfSeveral() {
     String one = FORGOTTEN + "\n\tat org.metrale.global.nvml.nvmlInit_v2(Native Method)\n";
     String fatal =
-        "FATAL ERROR in native method: Wrong object class\n\tat org.metrale.global.cuda.cuInit(X)\n";
+        "FATAL ERROR in native method: Wrong object class\n"
+            + "\tat org.metrale.global.cuda.cuInit(X)\n";
     assertEquals(3, JniWarnings.in(one + one + fatal).size());
+  }
+
+  @Test
+  void knowsWhatIsListed() throws Exception {
+    List<Pattern> listed = JniWarnings.listed();
+    String method = "\n\tat org.metrale.global.verbs.metrale_ibv_get_device_list(Native Method)";
+    String known = FORGOTTEN.replace("CallVoidMethodV", "CallObjectMethodV") + method;
+    assertTrue(listed.stream().anyMatch(one -> one.matcher(known).find()));
+    assertTrue(listed.stream().noneMatch(one -> one.matcher(FORGOTTEN + method).find()));
   }
 }

@@ -95,7 +95,9 @@ final class DoctorTest {
             .property("org.metrale." + name + ".path", given)
             .run()
             .succeeded();
-    JsonNode copies = new ObjectMapper().readTree(result.output()).get("copies of libraries");
+    // A shell in between, of another architecture, says that it cannot preload that.
+    String report = result.output().substring(result.output().indexOf('{'));
+    JsonNode copies = new ObjectMapper().readTree(report).get("copies of libraries");
     Set<String> named = new TreeSet<>();
     copies.path(library.soname()).forEach(one -> named.add(one.asText()));
     assertEquals(new TreeSet<>(List.of(preloaded.toString(), given.toString())), named);

@@ -62,7 +62,15 @@ record ToolProcess(int exitCode, String out, String err) {
   static ProcessBuilder builder(String... arguments) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.add("-Xcheck:jni");
+    // What that says goes into logs of their own, which the build looks at when all tests are over.
+    Path logs = Files.createDirectories(Path.of("target", "vm").toAbsolutePath());
+    command.addAll(
+        List.of(
+            "-Xcheck:jni",
+            "-XX:+UnlockDiagnosticVMOptions",
+            "-XX:+LogVMOutput",
+            "-XX:-DisplayVMOutput",
+            "-XX:LogFile=" + logs.resolve("%t-%p.log")));
     command.add("-Dorg.bytedeco.javacpp.maxPhysicalBytes=0");
     command.add("-cp");
     command.add(System.getProperty("java.class.path"));
