@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32;
 import org.metrale.gpu.verbs.VerbsAccess;
@@ -31,6 +32,8 @@ public final class RailPeer {
 
   /** What the arena repeats; its length divides no piece. */
   private static final ByteBuffer PATTERN = RailHost.bytes(77, 1_048_573);
+
+  private static final byte POISON = (byte) 0xEE;
 
   /** The arena's bytes from an offset, some of them. */
   static ByteBuffer pattern(long offset, long length) {
@@ -59,6 +62,35 @@ public final class RailPeer {
       done += wanted.remaining();
     }
     return -1;
+  }
+
+  /** Overwrites a memory, so that what a read does not bring is seen. */
+  static void poison(RailMemory memory, long length) {
+    byte[] part = new byte[1 << 20];
+    Arrays.fill(part, POISON);
+    for (long done = 0; done < length; done += part.length) {
+      memory.write(done, ByteBuffer.wrap(part, 0, (int) Math.min(part.length, length - done)));
+    }
+  }
+
+  /** What is wrong with a memory into which the arena was read; empty if nothing is. */
+  static String fault(RailMemory memory, long arenaOffset, long length) {
+    long at = mismatch(memory, 0, arenaOffset, length);
+    if (at < 0) {
+      return "";
+    }
+    ByteBuffer found = RailHost.read(memory, at, (int) Math.min(32, length - at));
+    byte[] poison = new byte[found.remaining()];
+    Arrays.fill(poison, POISON);
+    if (found.equals(ByteBuffer.wrap(poison))) {
+      return "nothing came at " + at + " of " + length;
+    }
+    for (int i = 0; i + found.remaining() <= PATTERN.capacity(); i++) {
+      if (PATTERN.slice(i, found.remaining()).equals(found)) {
+        return "at " + at + " of " + length + " are the bytes of " + i + " modulo 1048573";
+      }
+    }
+    return "wrong bytes at " + at + " of " + length;
   }
 
   /** A checksum of part of a memory. */
