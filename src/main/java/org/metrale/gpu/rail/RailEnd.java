@@ -93,6 +93,11 @@ final class RailEnd {
     return wantedDepth;
   }
 
+  /** The address that the peer was told. */
+  VerbsGid gid() {
+    return VerbsGid.of(local.gid().bytes());
+  }
+
   VerbsPath path() {
     return path;
   }

@@ -9,7 +9,7 @@ import org.metrale.gpu.wire.RailDialect;
 
 /**
  * Reads from a peer while this process's software GPU host has a fault, until the second rail has
- * failed and carries again. Prints what was wrong with the bytes, and why the rail failed.
+ * failed and, unless the argument is {@code gone}, carries again. Prints what was wrong with the bytes, and why the rail failed.
  */
 final class RailFaultProbe {
   private static final int BYTES = (4 << 20) + 5;
@@ -31,10 +31,18 @@ final class RailFaultProbe {
         ConnectedRails connected = peer.client().inPiecesOf(64 << 10).connect(rails, LIMIT)) {
       String wrong = "";
       long end = System.nanoTime() + LIMIT.toNanos();
-      while (wrong.isEmpty() && !isBackAfterFailing(connected) && System.nanoTime() < end) {
+      boolean isGone = arguments.length > 0;
+      while (wrong.isEmpty()
+          && System.nanoTime() < end
+          && !(isGone ? hasFailed(connected) : isBackAfterFailing(connected))) {
         RailPeer.poison(memory, BYTES);
         connected.read(memory, 0, new RailTarget(0, 0), BYTES, LIMIT);
         wrong = RailPeer.fault(memory, 0, BYTES);
+      }
+      if (isGone) {
+        RailPeer.poison(memory, BYTES);
+        connected.read(memory, 0, new RailTarget(0, 0), BYTES, LIMIT);
+        wrong += RailPeer.fault(memory, 0, BYTES);
       }
       List<RailStatus> status = connected.status();
       System.out.println("wrong=" + wrong);
@@ -44,8 +52,12 @@ final class RailFaultProbe {
     }
   }
 
+  private static boolean hasFailed(ConnectedRails connected) {
+    return connected.status().get(1).failures() > 0;
+  }
+
   private static boolean isBackAfterFailing(ConnectedRails connected) {
-    RailStatus second = connected.status().get(1);
-    return second.failures() > 0 && second.state().equals(RailStatus.State.ACTIVE);
+    return hasFailed(connected)
+        && connected.status().get(1).state().equals(RailStatus.State.ACTIVE);
   }
 }

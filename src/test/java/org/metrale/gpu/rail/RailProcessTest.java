@@ -1,6 +1,7 @@
 package org.metrale.gpu.rail;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -116,16 +117,36 @@ final class RailProcessTest {
     "transfer device=1 call=7 async=1, IBV_WC_WR_FLUSH_ERR",
   })
   void aRailWhoseCompletionsGoWrongIsRebuilt(String fault, String why) throws Exception {
-    Path file = Files.write(folder.resolve("emulator.conf"), List.of("fault = ibverbs." + fault));
+    ForkedJvm.Result result = probe("fault = ibverbs." + fault);
+    assertEquals("true", result.value("back"), result::toString);
+    assertTrue(result.value("fault").contains(why), () -> result.value("fault"));
+  }
+
+  private ForkedJvm.Result probe(String configuration, String... arguments) throws Exception {
+    Path file = Files.write(folder.resolve("emulator.conf"), List.of(configuration));
     ForkedJvm.Result result =
-        SoftwareHost.running(RailFaultProbe.class)
+        SoftwareHost.running(RailFaultProbe.class, arguments)
             .environment("METRALE_EMULATOR_CONFIG", file)
             .run()
             .succeeded();
     assertEquals("", result.value("wrong"));
-    assertEquals("true", result.value("back"), result::toString);
     assertEquals("0", result.value("untouched"));
-    assertTrue(result.value("fault").contains(why), () -> result.value("fault"));
+    return result;
+  }
+
+  @Test
+  void aRailWhoseAddressMovesIsRebuiltWithTheNewOne() throws Exception {
+    ForkedJvm.Result result = probe("ibv.at = 8000 ibv.1.gids = v2 10.20.1.77 7");
+    assertEquals("true", result.value("back"), result::toString);
+    assertTrue(result.value("fault").contains("has lost the address"), result::toString);
+  }
+
+  @Test
+  void aDeviceThatSaysItIsLostIsDoneWithout() throws Exception {
+    ForkedJvm.Result result = probe("ibv.at = 8000 ibv.1.state = fatal", "gone");
+    assertEquals("false", result.value("back"), result::toString);
+    // The event, or the requests that are flushed by the same: whichever is seen first.
+    assertFalse(result.value("fault").isEmpty(), result::toString);
   }
 
   @Test
