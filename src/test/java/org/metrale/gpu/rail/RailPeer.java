@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.zip.CRC32;
 import org.metrale.gpu.verbs.VerbsAccess;
 import org.metrale.gpu.wire.RailDialect;
+import org.metrale.gpu.wire.ServerFrame;
 
 /**
  * A server in a process of its own, which can be told to die at a given moment.
@@ -118,7 +119,7 @@ public final class RailPeer {
         RailServer server =
             RailServer.start(
                 rails,
-                new Mortal(dialect, RailShare.of(List.of(arena)), death),
+                new Mortal(dialect, RailShare.of(List.of(arena)), death, rails),
                 RailHost.PATIENT)) {
       fill(arena);
       say("port " + server.address().getPort());
@@ -147,14 +148,20 @@ public final class RailPeer {
   }
 
   /** A service that ends the process. */
-  private record Mortal(RailDialect dialect, RailShare share, Death death) implements RailService {
+  private record Mortal(RailDialect dialect, RailShare share, Death death, RailSet rails)
+      implements RailService {
     @Override
     public RailShare greet(HandshakeConnection connection) throws IOException {
       if (death.equals(Death.IN_PREAMBLE)) {
         Runtime.getRuntime().halt(9);
       }
       if (death.equals(Death.BEFORE_OFFER) || death.equals(Death.BEFORE_ACK)) {
-        connection.accept(new Half());
+        connection.accept(
+            new Half(
+                death,
+                rails.size(),
+                new ServedRails(
+                    rails, dialect, share, MemoryLedger.of(0), new PacketNumbers())));
       }
       return share;
     }
@@ -166,24 +173,22 @@ public final class RailPeer {
       }
       RailService.super.serve(transport);
     }
+  }
 
-    /** Half a handshake. */
-    private final class Half implements ServerRails {
-      @Override
-      public int available() {
-        return 2;
+  /** Half a handshake, with real rails: the client has connected its own when the peer dies. */
+  private record Half(Death death, int available, ServedRails served) implements ServerRails {
+    @Override
+    public ServerFrame prepare(int rails) throws IOException {
+      if (death.equals(Death.BEFORE_OFFER)) {
+        Runtime.getRuntime().halt(9);
       }
+      return served.prepare(rails);
+    }
 
-      @Override
-      public org.metrale.gpu.wire.ServerFrame prepare(int rails) {
-        if (death.equals(Death.BEFORE_OFFER)) {
-          Runtime.getRuntime().halt(9);
-        }
-        return Fixtures.offer(dialect, rails, 1);
-      }
-
-      @Override
-      public void connect(int railIndex, RemoteQueuePair remote) {
+    @Override
+    public void connect(int railIndex, RemoteQueuePair remote) {
+      served.connect(railIndex, remote);
+      if (railIndex == available - 1) {
         Runtime.getRuntime().halt(9);
       }
     }

@@ -168,7 +168,9 @@ final class RailProcessTest {
 
   @Test
   void aPeerThatDiesInTheHandshakeLeavesNothing() throws Exception {
-    for (RailPeer.Death death : List.of(RailPeer.Death.IN_PREAMBLE, RailPeer.Death.BEFORE_OFFER)) {
+    for (RailPeer.Death death :
+        List.of(
+            RailPeer.Death.IN_PREAMBLE, RailPeer.Death.BEFORE_OFFER, RailPeer.Death.BEFORE_ACK)) {
       try (PeerProcess peer = peer(death);
           RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()))) {
         assertThrows(

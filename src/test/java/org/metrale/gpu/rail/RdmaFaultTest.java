@@ -88,6 +88,7 @@ final class RdmaFaultTest {
             RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
             ConnectedRails connected = peer.client().connect(rails, LIMIT)) {
           for (int length : new int[] {1, 4095, 65_537, 3_000_001}) {
+            RailPeer.poison(memory, length);
             connected.read(memory, 0, new RailTarget(0, 11), length, LIMIT);
             assertPattern(memory, 11, length);
             if (dialect.equals(RailDialect.READ_WRITE)) {
@@ -123,7 +124,7 @@ final class RdmaFaultTest {
   @ParameterizedTest
   @EnumSource(
       value = RailPeer.Death.class,
-      names = {"IN_PREAMBLE", "BEFORE_OFFER"})
+      names = {"IN_PREAMBLE", "BEFORE_OFFER", "BEFORE_ACK"})
   void aPeerThatDiesInTheHandshake(RailPeer.Death death) throws Exception {
     try (PeerProcess peer = peer(RailDialect.READ_ONLY, death);
         RailSet rails = rails(2, 3)) {
@@ -212,6 +213,7 @@ final class RdmaFaultTest {
       assertPattern(memory, 100, 100_000);
       Shell.run("ip link set r1a up");
       until("the rail does not come back", () -> allActive(connected));
+      RailPeer.poison(memory, LONG);
       connected.read(memory, 0, START, LONG, LIMIT);
       assertPattern(memory, 0, LONG);
       connected.status().forEach(status -> assertTrue(status.carriedBytes() > 0));
