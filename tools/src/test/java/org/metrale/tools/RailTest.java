@@ -244,7 +244,7 @@ class RailTest {
       assertTrue(get.waitFor(120, TimeUnit.SECONDS));
       String err = new String(get.getErrorStream().readAllBytes(), StandardCharsets.UTF_8);
       String out = new String(get.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-      failed(new ToolProcess(get.exitValue(), out, err), server.peer(), "read of ");
+      failed(new ToolProcess(get.exitValue(), out, err), server.peer(), "read of ", "does the peer still run?");
     }
   }
 
