@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.zip.CRC32C;
 import org.metrale.gpu.rail.HandshakeConnection;
 import org.metrale.gpu.rail.MessageFormat;
@@ -32,12 +33,15 @@ final class RailServed implements AutoCloseable {
 
   private final List<RailMemory> memory;
   private final RailService service;
+  private final AtomicLong refused;
   private final String title;
   private final long bytes;
 
-  private RailServed(List<RailMemory> memory, RailService service, String title) {
+  private RailServed(
+      List<RailMemory> memory, RailService service, AtomicLong refused, String title) {
     this.memory = memory;
     this.service = service;
+    this.refused = refused;
     this.title = title;
     this.bytes = memory.stream().mapToLong(RailMemory::lengthBytes).sum();
   }
@@ -62,7 +66,9 @@ final class RailServed implements AutoCloseable {
         shards.add(new RailManifest.Shard(title, length, sum));
       }
       RailManifest manifest = new RailManifest(name, shards, true);
-      return new RailServed(memory, new FileService(manifest, memory), file.toString());
+      AtomicLong refused = new AtomicLong();
+      return new RailServed(
+          memory, new FileService(manifest, memory, refused), refused, file.toString());
     } catch (IOException e) {
       memory.forEach(RailMemory::close);
       throw new ToolException(file + " cannot be mapped: " + Messages.io(e), e);
@@ -84,12 +90,13 @@ final class RailServed implements AutoCloseable {
   static RailServed arena(RailSet rails, long bytes, boolean writable) {
     VerbsAccess access = writable ? VerbsAccess.READ_WRITE : VerbsAccess.REMOTE_READ;
     List<RailMemory> memory = List.of(RailMemory.allocate(rails, bytes, access));
+    AtomicLong refused = new AtomicLong();
     if (writable) {
-      return new RailServed(memory, new ArenaService(memory.get(0)), "an arena");
+      return new RailServed(memory, new ArenaService(memory.get(0), refused), refused, "an arena");
     }
     RailManifest.Shard shard = new RailManifest.Shard("arena", bytes, Optional.empty());
     RailManifest manifest = new RailManifest("arena", List.of(shard), true);
-    return new RailServed(memory, new FileService(manifest, memory), "an arena");
+    return new RailServed(memory, new FileService(manifest, memory, refused), refused, "an arena");
   }
 
   List<RailMemory> memory() {
@@ -108,6 +115,11 @@ final class RailServed implements AutoCloseable {
     return bytes;
   }
 
+  /** How many clients asked for what is not served. */
+  long refusedSoFar() {
+    return refused.get();
+  }
+
   boolean isWritable() {
     return service.dialect().equals(RailDialect.READ_WRITE);
   }
@@ -118,7 +130,7 @@ final class RailServed implements AutoCloseable {
   }
 
   /** The weight peers' way: a name, a manifest, a mode, memory to read. */
-  private record FileService(RailManifest manifest, List<RailMemory> memory)
+  private record FileService(RailManifest manifest, List<RailMemory> memory, AtomicLong refused)
       implements RailService {
     @Override
     public RailDialect dialect() {
@@ -132,6 +144,7 @@ final class RailServed implements AutoCloseable {
               .receive(MessageFormat.of(ModelRequest::missing, ModelRequest::decode))
               .modelId();
       if (!wanted.equals(RailSession.ANY_FILE) && !wanted.equals(manifest.model())) {
+        refused.incrementAndGet();
         throw new IOException(
             "it asked for \"" + Messages.printable(wanted) + "\"; served is " + manifest.model());
       }
@@ -145,7 +158,7 @@ final class RailServed implements AutoCloseable {
   }
 
   /** The cache peers' way, without paging: a header, memory to read and write. */
-  private record ArenaService(RailMemory arena) implements RailService {
+  private record ArenaService(RailMemory arena, AtomicLong refused) implements RailService {
     @Override
     public RailDialect dialect() {
       return RailDialect.READ_WRITE;
@@ -158,6 +171,7 @@ final class RailServed implements AutoCloseable {
               .receive(MessageFormat.of(PagingHeader::missing, PagingHeader::decode))
               .requireServable(false);
       if (header.arenaBytes() > arena.lengthBytes()) {
+        refused.incrementAndGet();
         throw new IOException(
             "it asked for " + header.arenaBytes() + " bytes of " + arena.lengthBytes());
       }
