@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.zip.CRC32C;
 import org.metrale.gpu.rail.HandshakeConnection;
@@ -20,6 +21,7 @@ import org.metrale.gpu.rail.RailService;
 import org.metrale.gpu.rail.RailSet;
 import org.metrale.gpu.rail.RailShare;
 import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsException;
 import org.metrale.gpu.wire.ManifestDialect;
 import org.metrale.gpu.wire.ModelRequest;
 import org.metrale.gpu.wire.PagingHeader;
@@ -52,6 +54,7 @@ final class RailServed implements AutoCloseable {
   static RailServed file(RailSet rails, Path file, boolean checksums) throws ToolException {
     List<RailMemory> memory = new ArrayList<>();
     List<RailManifest.Shard> shards = new ArrayList<>();
+    AtomicBoolean copied = new AtomicBoolean();
     String name = file.getFileName().toString();
     try (FileChannel in = FileChannel.open(file, StandardOpenOption.READ)) {
       long bytes = in.size();
@@ -60,7 +63,7 @@ final class RailServed implements AutoCloseable {
         long from = part * PART_BYTES;
         long length = Math.min(PART_BYTES, bytes - from);
         MappedByteBuffer mapped = in.map(FileChannel.MapMode.READ_ONLY, from, length);
-        memory.add(RailMemory.of(rails, mapped, VerbsAccess.REMOTE_READ));
+        memory.add(registered(rails, mapped, copied));
         String title = parts == 1 ? name : String.format("%s-%05d-of-%05d", name, part + 1, parts);
         Optional<Integer> sum = checksums ? Optional.of(crc32c(mapped)) : Optional.empty();
         shards.add(new RailManifest.Shard(title, length, sum));
@@ -68,7 +71,10 @@ final class RailServed implements AutoCloseable {
       RailManifest manifest = new RailManifest(name, shards, true);
       AtomicLong refused = new AtomicLong();
       return new RailServed(
-          memory, new FileService(manifest, memory, refused), refused, file.toString());
+          memory,
+          new FileService(manifest, memory, refused),
+          refused,
+          file + (copied.get() ? ", copied to memory" : ""));
     } catch (IOException e) {
       memory.forEach(RailMemory::close);
       throw new ToolException(file + " cannot be mapped: " + Messages.io(e), e);
@@ -76,6 +82,22 @@ final class RailServed implements AutoCloseable {
       memory.forEach(RailMemory::close);
       throw e;
     }
+  }
+
+  /** The mapping itself, or a copy where the kernel (before 6.2) does not pin such mappings. */
+  @SuppressWarnings("MustBeClosed") // close() closes the memory
+  private static RailMemory registered(RailSet rails, ByteBuffer mapped, AtomicBoolean copied) {
+    try {
+      return RailMemory.of(rails, mapped, VerbsAccess.REMOTE_READ);
+    } catch (VerbsException e) {
+      if (!e.symbol().equals("EFAULT")) {
+        throw e;
+      }
+    }
+    RailMemory copy = RailMemory.allocate(rails, mapped.remaining(), VerbsAccess.REMOTE_READ);
+    copy.write(0, mapped.duplicate());
+    copied.set(true);
+    return copy;
   }
 
   private static int crc32c(ByteBuffer bytes) {

@@ -171,6 +171,20 @@ class RailTest {
   }
 
   @Test
+  void servesACopyWhereTheKernelDoesNotPinTheMapping() throws Exception {
+    byte[] bytes = data();
+    try (ServingProcess server =
+        new ServingProcess(
+            "--file=" + source, "--emulator-set=fault=ibverbs.ibv_reg_mr call=1 code=14")) {
+      assertEquals(source + ", copied to memory", server.beginning().get("serves").asText());
+      ToolProcess get = rail("get", server.peer(), target.toString());
+      assertEquals(0, get.exitCode(), get.err());
+      assertTrue(get.out().contains("as the peer says"), get.out());
+      assertArrayEquals(bytes, Files.readAllBytes(target));
+    }
+  }
+
+  @Test
   void putsPartsOfALongFileTogether() throws Exception {
     long part = 1L << 30;
     byte[] around = {1, 2, 3, 4, 5, 6, 7, 8, 9};
