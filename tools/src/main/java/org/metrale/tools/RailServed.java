@@ -84,7 +84,7 @@ final class RailServed implements AutoCloseable {
     }
   }
 
-  /** The mapping itself, or a copy where the kernel (before 6.2) does not pin such mappings. */
+  /** The mapping itself, or a copy where the kernel does not pin such mappings, as 6.1. */
   @SuppressWarnings("MustBeClosed") // close() closes the memory
   private static RailMemory registered(RailSet rails, ByteBuffer mapped, AtomicBoolean copied) {
     try {
