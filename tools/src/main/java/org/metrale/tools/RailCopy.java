@@ -8,6 +8,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.LongConsumer;
 import org.metrale.gpu.rail.RailException;
+import org.metrale.gpu.rail.RailStatus;
 import org.metrale.gpu.rail.RailTarget;
 import org.metrale.gpu.rail.RailTransfer;
 import org.metrale.gpu.rail.TransferTerms;
@@ -119,7 +120,11 @@ final class RailCopy {
           .get(timeout.plus(GRACE).toMillis(), TimeUnit.MILLISECONDS);
     } catch (ExecutionException e) {
       if (e.getCause() instanceof RailException failure) {
-        throw new ToolException(failure.getMessage(), failure);
+        boolean isAlone =
+            session.connected().status().stream()
+                .noneMatch(status -> status.state().equals(RailStatus.State.ACTIVE));
+        String hint = isAlone ? "; no rail is left: does the peer still run?" : "";
+        throw new ToolException(failure.getMessage() + hint, failure);
       }
       throw new ToolException("the transfer failed: " + e.getCause(), e.getCause());
     } catch (TimeoutException e) {

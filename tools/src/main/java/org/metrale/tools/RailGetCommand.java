@@ -33,6 +33,8 @@ import picocli.CommandLine.Spec;
     },
     footer = "Exit code 0, 1 if it did not work, 2 for wrong arguments.")
 final class RailGetCommand implements Callable<Integer> {
+  private static final int MOST_LISTED = 10;
+
   @Parameters(
       index = "0",
       paramLabel = "PEER",
@@ -131,40 +133,19 @@ final class RailGetCommand implements Callable<Integer> {
   /** Which ranges of which regions make up what was asked for. */
   private List<Part> parts(RailManifest manifest) throws ToolException {
     List<RailManifest.Shard> shards = manifest.shards();
-    int first = 0;
-    int end = shards.size();
-    if (peer.file().isPresent()) {
-      List<String> names = shards.stream().map(RailManifest.Shard::name).toList();
-      first = names.indexOf(peer.file().get());
-      end = first + 1;
-      if (first < 0) {
-        throw new ToolException(
-            peer + " has no file " + peer.file().get() + " but " + listed(names));
-      }
-    } else if (!manifest.wholeFile()) {
+    int first = peer.file().isPresent() ? named(manifest) : 0;
+    int end = peer.file().isPresent() ? first + 1 : shards.size();
+    if (peer.file().isEmpty() && !manifest.wholeFile()) {
+      String model = Messages.printable(manifest.model());
       throw new ToolException(
-          peer
-              + " has "
-              + listed(shards.stream().map(RailManifest.Shard::name).toList())
-              + ": name one (rail://"
-              + peer
-              + "/"
-              + Messages.printable(manifest.model())
-              + "#FILE)");
+          peer + " has " + listed(shards) + ": name one (rail://" + peer + "/" + model + "#FILE)");
     }
     long all = shards.subList(first, end).stream().mapToLong(RailManifest.Shard::bytes).sum();
     long wanted = length == null ? all - offset : length;
     if (wanted < 1 || offset > all - wanted) {
+      String what = length == null ? "what follows" : wanted + " bytes from";
       throw new ToolException(
-          "asked for "
-              + (length == null ? "what follows" : wanted + " bytes from")
-              + " offset "
-              + offset
-              + ", and "
-              + peer
-              + " has "
-              + all
-              + " bytes");
+          "asked for " + what + " offset " + offset + ", and " + peer + " has " + all + " bytes");
     }
     List<Part> out = new ArrayList<>();
     long start = 0;
@@ -181,9 +162,22 @@ final class RailGetCommand implements Callable<Integer> {
     return out;
   }
 
-  private static String listed(List<String> names) {
-    String all = String.join(", ", names.subList(0, Math.min(names.size(), 10)));
-    return names.size() + " files: " + Messages.printable(all) + (names.size() > 10 ? ", ..." : "");
+  private int named(RailManifest manifest) throws ToolException {
+    List<RailManifest.Shard> shards = manifest.shards();
+    int found = shards.stream().map(RailManifest.Shard::name).toList().indexOf(peer.file().get());
+    if (found < 0) {
+      throw new ToolException(
+          peer + " has no file " + peer.file().get() + " but " + listed(shards));
+    }
+    return found;
+  }
+
+  private static String listed(List<RailManifest.Shard> shards) {
+    List<String> names = shards.stream().limit(MOST_LISTED).map(RailManifest.Shard::name).toList();
+    return shards.size()
+        + " files: "
+        + Messages.printable(String.join(", ", names))
+        + (shards.size() > MOST_LISTED ? ", ..." : "");
   }
 
   private void fetch(RailSession session, List<Part> parts)

@@ -204,7 +204,7 @@ final class RailServeCommand implements Callable<Integer> {
                 && !(once && server.connectedSoFar() > 0 && server.clients() == 0)
                 && !(seconds != null && System.nanoTime() - started > seconds * 1_000_000_000L);
       }
-      finish(server, System.nanoTime() - started);
+      finish(server, served.refusedSoFar(), System.nanoTime() - started);
     } catch (IOException e) {
       throw new ToolException(
           RailAddress.text(options.address()) + " cannot be listened on: " + Messages.brief(e), e);
@@ -247,7 +247,8 @@ final class RailServeCommand implements Callable<Integer> {
     out.flush();
   }
 
-  private void finish(RailServer server, long nanos) {
+  private void finish(RailServer server, long refusedByService, long nanos) {
+    long refused = refusedByService + server.refusedSoFar();
     PrintWriter out = spec.commandLine().getOut();
     if (json) {
       Map<String, Object> line = new LinkedHashMap<>();
@@ -256,7 +257,7 @@ final class RailServeCommand implements Callable<Integer> {
       line.put("nanoseconds", nanos);
       line.put("connected", server.connectedSoFar());
       line.put("failed", server.failedSoFar());
-      line.put("refused", server.refusedSoFar());
+      line.put("refused", refused);
       out.println(Json.write(line));
     } else {
       out.printf(
@@ -265,7 +266,7 @@ final class RailServeCommand implements Callable<Integer> {
           Quantities.nanos(nanos),
           server.connectedSoFar(),
           server.failedSoFar(),
-          server.refusedSoFar());
+          refused);
     }
     out.flush();
   }

@@ -11,6 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.zip.CRC32C;
 import org.metrale.gpu.rail.HandshakeConnection;
 import org.metrale.gpu.rail.MessageFormat;
@@ -19,6 +21,7 @@ import org.metrale.gpu.rail.RailService;
 import org.metrale.gpu.rail.RailSet;
 import org.metrale.gpu.rail.RailShare;
 import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsException;
 import org.metrale.gpu.wire.ManifestDialect;
 import org.metrale.gpu.wire.ModelRequest;
 import org.metrale.gpu.wire.PagingHeader;
@@ -32,12 +35,15 @@ final class RailServed implements AutoCloseable {
 
   private final List<RailMemory> memory;
   private final RailService service;
+  private final AtomicLong refused;
   private final String title;
   private final long bytes;
 
-  private RailServed(List<RailMemory> memory, RailService service, String title) {
+  private RailServed(
+      List<RailMemory> memory, RailService service, AtomicLong refused, String title) {
     this.memory = memory;
     this.service = service;
+    this.refused = refused;
     this.title = title;
     this.bytes = memory.stream().mapToLong(RailMemory::lengthBytes).sum();
   }
@@ -48,6 +54,7 @@ final class RailServed implements AutoCloseable {
   static RailServed file(RailSet rails, Path file, boolean checksums) throws ToolException {
     List<RailMemory> memory = new ArrayList<>();
     List<RailManifest.Shard> shards = new ArrayList<>();
+    AtomicBoolean copied = new AtomicBoolean();
     String name = file.getFileName().toString();
     try (FileChannel in = FileChannel.open(file, StandardOpenOption.READ)) {
       long bytes = in.size();
@@ -56,13 +63,18 @@ final class RailServed implements AutoCloseable {
         long from = part * PART_BYTES;
         long length = Math.min(PART_BYTES, bytes - from);
         MappedByteBuffer mapped = in.map(FileChannel.MapMode.READ_ONLY, from, length);
-        memory.add(RailMemory.of(rails, mapped, VerbsAccess.REMOTE_READ));
+        memory.add(registered(rails, mapped, copied));
         String title = parts == 1 ? name : String.format("%s-%05d-of-%05d", name, part + 1, parts);
         Optional<Integer> sum = checksums ? Optional.of(crc32c(mapped)) : Optional.empty();
         shards.add(new RailManifest.Shard(title, length, sum));
       }
       RailManifest manifest = new RailManifest(name, shards, true);
-      return new RailServed(memory, new FileService(manifest, memory), file.toString());
+      AtomicLong refused = new AtomicLong();
+      return new RailServed(
+          memory,
+          new FileService(manifest, memory, refused),
+          refused,
+          file + (copied.get() ? ", copied to memory" : ""));
     } catch (IOException e) {
       memory.forEach(RailMemory::close);
       throw new ToolException(file + " cannot be mapped: " + Messages.io(e), e);
@@ -70,6 +82,22 @@ final class RailServed implements AutoCloseable {
       memory.forEach(RailMemory::close);
       throw e;
     }
+  }
+
+  /** The mapping itself, or a copy where the kernel does not pin such mappings, as 6.1. */
+  @SuppressWarnings("MustBeClosed") // close() closes the memory
+  private static RailMemory registered(RailSet rails, ByteBuffer mapped, AtomicBoolean copied) {
+    try {
+      return RailMemory.of(rails, mapped, VerbsAccess.REMOTE_READ);
+    } catch (VerbsException e) {
+      if (!e.symbol().equals("EFAULT")) {
+        throw e;
+      }
+    }
+    RailMemory copy = RailMemory.allocate(rails, mapped.remaining(), VerbsAccess.REMOTE_READ);
+    copy.write(0, mapped.duplicate());
+    copied.set(true);
+    return copy;
   }
 
   private static int crc32c(ByteBuffer bytes) {
@@ -84,12 +112,13 @@ final class RailServed implements AutoCloseable {
   static RailServed arena(RailSet rails, long bytes, boolean writable) {
     VerbsAccess access = writable ? VerbsAccess.READ_WRITE : VerbsAccess.REMOTE_READ;
     List<RailMemory> memory = List.of(RailMemory.allocate(rails, bytes, access));
+    AtomicLong refused = new AtomicLong();
     if (writable) {
-      return new RailServed(memory, new ArenaService(memory.get(0)), "an arena");
+      return new RailServed(memory, new ArenaService(memory.get(0), refused), refused, "an arena");
     }
     RailManifest.Shard shard = new RailManifest.Shard("arena", bytes, Optional.empty());
     RailManifest manifest = new RailManifest("arena", List.of(shard), true);
-    return new RailServed(memory, new FileService(manifest, memory), "an arena");
+    return new RailServed(memory, new FileService(manifest, memory, refused), refused, "an arena");
   }
 
   List<RailMemory> memory() {
@@ -108,6 +137,11 @@ final class RailServed implements AutoCloseable {
     return bytes;
   }
 
+  /** How many clients asked for what is not served. */
+  long refusedSoFar() {
+    return refused.get();
+  }
+
   boolean isWritable() {
     return service.dialect().equals(RailDialect.READ_WRITE);
   }
@@ -118,7 +152,7 @@ final class RailServed implements AutoCloseable {
   }
 
   /** The weight peers' way: a name, a manifest, a mode, memory to read. */
-  private record FileService(RailManifest manifest, List<RailMemory> memory)
+  private record FileService(RailManifest manifest, List<RailMemory> memory, AtomicLong refused)
       implements RailService {
     @Override
     public RailDialect dialect() {
@@ -132,6 +166,7 @@ final class RailServed implements AutoCloseable {
               .receive(MessageFormat.of(ModelRequest::missing, ModelRequest::decode))
               .modelId();
       if (!wanted.equals(RailSession.ANY_FILE) && !wanted.equals(manifest.model())) {
+        refused.incrementAndGet();
         throw new IOException(
             "it asked for \"" + Messages.printable(wanted) + "\"; served is " + manifest.model());
       }
@@ -145,7 +180,7 @@ final class RailServed implements AutoCloseable {
   }
 
   /** The cache peers' way, without paging: a header, memory to read and write. */
-  private record ArenaService(RailMemory arena) implements RailService {
+  private record ArenaService(RailMemory arena, AtomicLong refused) implements RailService {
     @Override
     public RailDialect dialect() {
       return RailDialect.READ_WRITE;
@@ -158,6 +193,7 @@ final class RailServed implements AutoCloseable {
               .receive(MessageFormat.of(PagingHeader::missing, PagingHeader::decode))
               .requireServable(false);
       if (header.arenaBytes() > arena.lengthBytes()) {
+        refused.incrementAndGet();
         throw new IOException(
             "it asked for " + header.arenaBytes() + " bytes of " + arena.lengthBytes());
       }

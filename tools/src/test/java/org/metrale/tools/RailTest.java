@@ -11,9 +11,12 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
@@ -115,10 +118,7 @@ class RailTest {
       byte[] got = Files.readAllBytes(target);
       assertEquals(9_000_000, got.length);
       assertEquals(
-          -1,
-          java.nio.ByteBuffer.wrap(bytes, 7, got.length)
-              .slice()
-              .mismatch(java.nio.ByteBuffer.wrap(got)));
+          -1, ByteBuffer.wrap(bytes, 7, got.length).slice().mismatch(ByteBuffer.wrap(got)));
     }
   }
 
@@ -160,12 +160,63 @@ class RailTest {
   }
 
   @Test
+  void noticesThatTheFileIsNotWhatItWas() throws Exception {
+    byte[] bytes = data();
+    try (ServingProcess server = new ServingProcess("--file=" + source)) {
+      bytes[BYTES / 2]++;
+      Files.write(source, bytes, StandardOpenOption.WRITE); // in place: the mapping sees it
+      failed(
+          rail("get", server.peer(), target.toString()), "is not what", "CRC-32C", "changed while");
+    }
+  }
+
+  @Test
+  void servesACopyWhereTheKernelDoesNotPinTheMapping() throws Exception {
+    byte[] bytes = data();
+    try (ServingProcess server =
+        new ServingProcess(
+            "--file=" + source, "--emulator-set=fault=ibverbs.ibv_reg_mr call=1 code=14")) {
+      assertEquals(source + ", copied to memory", server.beginning().get("serves").asText());
+      ToolProcess get = rail("get", server.peer(), target.toString());
+      assertEquals(0, get.exitCode(), get.err());
+      assertTrue(get.out().contains("as the peer says"), get.out());
+      assertArrayEquals(bytes, Files.readAllBytes(target));
+    }
+  }
+
+  @Test
+  void putsPartsOfALongFileTogether() throws Exception {
+    long part = 1L << 30;
+    byte[] around = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    try (FileChannel file =
+        FileChannel.open(source, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+      file.write(ByteBuffer.wrap(around), part - 4); // sparse
+    }
+    try (ServingProcess server = new ServingProcess("--file=" + source, "--no-checksum")) {
+      ToolProcess get =
+          rail(
+              "get",
+              server.peer(),
+              target.toString(),
+              "--offset=" + (part - 4),
+              "--length=" + around.length);
+      assertEquals(0, get.exitCode(), get.err());
+      assertArrayEquals(around, Files.readAllBytes(target));
+    }
+  }
+
+  @Test
   void refusesToWriteToWhatIsReadOnly() throws Exception {
     data();
     try (ServingProcess server = new ServingProcess("--arena=32M")) {
       failed(
           rail("put", source.toString(), server.peer()), server.peer(), "if it serves read-only");
       failed(rail("bench", server.peer(), "--op=write"), server.peer(), "if it serves read-only");
+      server.terminate();
+      assertEquals(0, server.exitCode());
+      JsonNode ending = server.ending();
+      assertEquals(0, ending.get("connected").asInt());
+      assertEquals(2, ending.get("refused").asInt());
     }
   }
 
@@ -244,7 +295,11 @@ class RailTest {
       assertTrue(get.waitFor(120, TimeUnit.SECONDS));
       String err = new String(get.getErrorStream().readAllBytes(), StandardCharsets.UTF_8);
       String out = new String(get.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-      failed(new ToolProcess(get.exitValue(), out, err), server.peer(), "read of ");
+      failed(
+          new ToolProcess(get.exitValue(), out, err),
+          server.peer(),
+          "read of ",
+          "does the peer still run?");
     }
   }
 

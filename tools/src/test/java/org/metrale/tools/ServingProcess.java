@@ -44,7 +44,8 @@ final class ServingProcess implements AutoCloseable {
 
   /** Tells it to end, as a terminal or a service manager does. */
   void terminate() {
-    process.destroy();
+    // Process.destroy() would also close what it has still to say.
+    process.toHandle().destroy();
   }
 
   void kill() throws InterruptedException {
