@@ -320,8 +320,7 @@ final class CuFileEmulatorTest {
   void refusesContextThatCannotBeMadeCurrent() throws Exception {
     ForkedJvm.Result result = run(trouble("stale", ""));
     for (String call : new String[] {"read", "write", "register", "submit"}) {
-      assertTrue(
-          result.value(call).contains("CU_FILE_CUDA_DRIVER_ERROR (5011)"), result.output());
+      assertTrue(result.value(call).contains("CU_FILE_CUDA_DRIVER_ERROR (5011)"), result.output());
       assertTrue(Integer.parseInt(result.value(call + "Cuda")) > 0, result.output());
     }
   }
@@ -342,8 +341,7 @@ final class CuFileEmulatorTest {
     assertTrue(
         result.value("end").startsWith("CuFileTransfer[lengthBytes=5000, route=GDS"),
         result.output());
-    assertEquals(
-        "CuFileTransfer[lengthBytes=50, route=GDS, directBytes=0]", result.value("small"));
+    assertEquals("CuFileTransfer[lengthBytes=50, route=GDS, directBytes=0]", result.value("small"));
   }
 
   @Test

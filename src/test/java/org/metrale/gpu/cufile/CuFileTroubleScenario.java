@@ -76,8 +76,7 @@ public final class CuFileTroubleScenario {
     long begin = System.nanoTime();
     tell("timed", thrown(() -> setting.handle().read(setting.buffer(), 0, 0, 4096, SHORT)));
     tell("usual", thrown(() -> setting.handle().read(setting.buffer(), 0, 0, 4096)));
-    tell(
-        "plain", thrown(() -> setting.handle().read(CuFileMemory.of(setting.memory()), 0)));
+    tell("plain", thrown(() -> setting.handle().read(CuFileMemory.of(setting.memory()), 0)));
     say("quick", System.nanoTime() - begin < LONG.toNanos());
     tell("close", thrown(() -> close(setting.handle())));
     tell("closeBuffer", thrown(() -> close(setting.buffer())));
@@ -121,13 +120,12 @@ public final class CuFileTroubleScenario {
   private static void stale(Setting setting) {
     long wrong = 0x1230;
     CuFileSpan span =
-        new CuFileSpan(wrong, setting.handle().handle(), CuFileMemory.of(setting.memory()).address());
+        new CuFileSpan(
+            wrong, setting.handle().handle(), CuFileMemory.of(setting.memory()).address());
     tell(
         "read",
         CuFileException.ofNegative(
-            "cuFileRead",
-            CuFileCalls.cuFileRead(span, 4096, 0, 0),
-            CuFileException.Where.NOWHERE));
+            "cuFileRead", CuFileCalls.cuFileRead(span, 4096, 0, 0), CuFileException.Where.NOWHERE));
     tell(
         "write",
         CuFileException.ofNegative(
@@ -264,9 +262,7 @@ public final class CuFileTroubleScenario {
   private static void openHang(CuFileOptions options, Path file) throws Exception {
     java.nio.file.Files.write(file, new byte[8192]);
     CuFileDriver driver = CuFileDriver.open(options);
-    tell(
-        "open",
-        thrown(() -> CuFileHandle.open(driver, file, CuFilePolicy.ALLOW_COMPAT)));
+    tell("open", thrown(() -> CuFileHandle.open(driver, file, CuFilePolicy.ALLOW_COMPAT)));
     tell("close", thrown(() -> close(driver)));
   }
 
