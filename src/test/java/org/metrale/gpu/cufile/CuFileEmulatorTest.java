@@ -293,6 +293,13 @@ final class CuFileEmulatorTest {
   }
 
   @Test
+  void readsInTheCallersThreadWhereATransferMayTakeForEver() throws Exception {
+    ForkedJvm.Result forever = run(trouble("forever", "cufile.cuFileRead block=1500"));
+    assertEquals("4096", forever.value("bytes"));
+    assertEquals("true", forever.value("inside"));
+  }
+
+  @Test
   void endsWaitThatHasATimeOfItsOwnWhenInterrupted() throws Exception {
     ForkedJvm.Result result = run(trouble("interrupt", "cufile.cuFileRead call=1 block=500"));
     assertTrue(result.value("timed").startsWith("InterruptedException"), result.output());

@@ -26,6 +26,11 @@ public final class CuFileTroubleScenario {
       case "closeHang" -> closeHang(options);
       case "hang" -> with(options.withTimeouts(LONG, SHORT), file, CuFileTroubleScenario::hang);
       case "openHang" -> openHang(options.withTimeouts(SHORT, LONG), file);
+      case "forever" ->
+          with(
+              options.withTimeouts(LONG, java.time.temporal.ChronoUnit.FOREVER.getDuration()),
+              file,
+              CuFileTroubleScenario::forever);
       case "late" -> with(options, file, CuFileTroubleScenario::late);
       case "interrupt" -> with(options, file, CuFileTroubleScenario::interrupt);
       case "stale" -> with(options, file, CuFileTroubleScenario::stale);
@@ -86,6 +91,29 @@ public final class CuFileTroubleScenario {
   private static Object close(AutoCloseable resource) throws Exception {
     resource.close();
     return "closed";
+  }
+
+  /** Whether the caller's own thread is inside cuFile. */
+  private static void forever(Setting setting) throws Exception {
+    Thread caller = Thread.currentThread();
+    java.util.concurrent.atomic.AtomicBoolean inside =
+        new java.util.concurrent.atomic.AtomicBoolean();
+    java.util.concurrent.atomic.AtomicBoolean over =
+        new java.util.concurrent.atomic.AtomicBoolean();
+    Thread looking =
+        new Thread(
+            () -> {
+              while (!over.get() && !inside.get()) {
+                for (StackTraceElement frame : caller.getStackTrace()) {
+                  inside.compareAndSet(false, frame.getMethodName().equals("metrale_cufile_read"));
+                }
+              }
+            });
+    looking.start();
+    say("bytes", setting.handle().read(setting.buffer(), 0, 0, 4096).lengthBytes());
+    over.set(true);
+    looking.join();
+    say("inside", inside.get());
   }
 
   /** A call that comes back after all. */

@@ -289,7 +289,7 @@ class NvmlEmulatorTest {
     ForkedJvm.Result nvml = behave("memory", "gpu.kind = h200");
     assertEquals("NVML", nvml.value("alone"));
     assertTrue(nvml.value("withCuda").contains("source=NVML"), nvml.output());
-    ForkedJvm.Result cuda = behave("memory", "gpu.kind = h200", "nvml.gpu0.memory = N/A");
+    ForkedJvm.Result cuda = behave("memory", "gpu.kind = h200", "nvml.gpu0.memory.total = N/A");
     assertEquals("Absent 3", cuda.value("alone"));
     assertTrue(
         cuda.value("withCuda")
