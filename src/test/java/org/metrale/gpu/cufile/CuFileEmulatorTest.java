@@ -351,6 +351,32 @@ final class CuFileEmulatorTest {
     assertEquals("CuFileTransfer[lengthBytes=50, route=GDS, directBytes=0]", result.value("small"));
   }
 
+  @ParameterizedTest
+  @CsvSource({"1, GDS", "0, COMPAT"})
+  void surfacesWhatBecomesOfTheFile(int nvidiaFs, String route) throws Exception {
+    ForkedJvm.Result result =
+        run(trouble("files", "").environment("METRALE_EMULATOR_CUFILE_NVIDIA_FS", nvidiaFs));
+    assertEquals(route, result.value("way"));
+    for (String write : new String[] {"aligned", "ragged"}) {
+      assertTrue(
+          result.value(write).startsWith("CuFileException cuFileWrite: EBADF (9)"),
+          result.output());
+    }
+    assertEquals(Integer.toString(10_000 - 4096), result.value("short"));
+    assertEquals("10000", result.value("shared"));
+    assertEquals("0", result.value("beyond"));
+    assertEquals("true", result.value("right"));
+  }
+
+  @Test
+  void closesAnOlderLibraryByTheNameThatItHas() throws Exception {
+    ForkedJvm.Result result =
+        run(
+            trouble("closeHang", "cufile.cuFileDriverClose hang")
+                .environment("METRALE_EMULATOR_ABSENT", "cuFileDriverClose_v2"));
+    assertTrue(result.value("close").contains("has not returned in PT0.2S"), result.output());
+  }
+
   @Test
   void submitsEachContextByItself() throws Exception {
     ForkedJvm.Result result = run(trouble("contexts", ""));

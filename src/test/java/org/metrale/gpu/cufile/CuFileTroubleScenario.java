@@ -34,6 +34,7 @@ public final class CuFileTroubleScenario {
       case "late" -> with(options, file, CuFileTroubleScenario::late);
       case "interrupt" -> with(options, file, CuFileTroubleScenario::interrupt);
       case "stale" -> with(options, file, CuFileTroubleScenario::stale);
+      case "files" -> with(options, file, CuFileTroubleScenario::files);
       case "ragged" -> with(options, file, CuFileTroubleScenario::ragged);
       case "contexts" -> with(options, file, CuFileTroubleScenario::contexts);
       case "pollInterrupted" -> with(options, file, CuFileTroubleScenario::pollInterrupted);
@@ -194,6 +195,25 @@ public final class CuFileTroubleScenario {
     say("end", setting.handle().read(setting.buffer(), 4096, CuFileScenario.SIZE - 5000, 9999));
     say("small", setting.handle().read(setting.buffer(), 5, 5, 50));
     setting.driver().stopStatistics();
+  }
+
+  /** A file that may only be read, and one that becomes shorter under its reader. */
+  private static void files(Setting setting) throws Exception {
+    Path path = Path.of(setting.handle().file().path());
+    try (CuFileHandle reader =
+        CuFileHandle.open(setting.driver(), path, CuFilePolicy.ALLOW_COMPAT)) {
+      say("way", reader.route());
+      tell("aligned", thrown(() -> reader.write(setting.buffer(), 0, 4096, 8192)));
+      tell("ragged", thrown(() -> reader.write(setting.buffer(), 100, 4096 + 100, 8192)));
+      try (java.nio.channels.FileChannel other =
+          java.nio.channels.FileChannel.open(path, java.nio.file.StandardOpenOption.WRITE)) {
+        other.truncate(10_000);
+      }
+      say("short", reader.read(setting.buffer(), 0, 4096, 1 << 20).lengthBytes());
+      say("shared", reader.read(setting.buffer(), 0, 0, 1 << 20).lengthBytes());
+      say("beyond", reader.read(setting.buffer(), 0, 20_480, 4096).lengthBytes());
+      say("right", CuFileScenario.same(setting, 0, 0, 10_000));
+    }
   }
 
   private static void contexts(Setting setting) throws Exception {
