@@ -29,8 +29,10 @@ import org.metrale.gpu.cuda.CudaStream;
  * <p><b>Threading:</b> safe for any number of threads. <b>Blocking:</b> transfers wait for the
  * storage, at most as long as they are told, else {@link CuFileOptions#transferTimeout()}. A thread
  * of this package makes the call; one that has not returned in time goes on with it, and file and
- * memory cannot be closed until it has. An interrupt ends the wait of calls with a time of their
- * own; others keep it for later.
+ * memory cannot be closed until it has. Handing a call over costs microseconds, much for a few
+ * kilobytes from the page cache: a driver whose transfers may take for ever ({@code
+ * ChronoUnit.FOREVER}) makes those with registered memory in the caller's thread. An interrupt ends
+ * the wait of calls with a time of their own; others keep it for later.
  */
 public final class CuFileHandle extends NativeResource {
   private final OpenFile file;
@@ -456,7 +458,20 @@ public final class CuFileHandle extends NativeResource {
   private CuFileTransfer transfer(
       boolean write, CuFileBuffer buffer, long bufferOffset, long fileOffset, long lengthBytes) {
     CuFileOperation.Work work = work(write, buffer, bufferOffset, fileOffset, lengthBytes);
-    return mover.move(work, buffer.memory(), Mover.hold(this, buffer), mover.timeout());
+    if (Mover.isLimited(mover.timeout())) {
+      return mover.move(work, buffer.memory(), Mover.hold(this, buffer), mover.timeout());
+    }
+    acquire();
+    try {
+      buffer.begin();
+      try {
+        return mover.moveHere(work, buffer.memory());
+      } finally {
+        buffer.end();
+      }
+    } finally {
+      release();
+    }
   }
 
   private static CuFileOperation.Work work(

@@ -13,6 +13,9 @@ final class Mover {
   /** What cuFile itself asks of offsets, lengths and addresses for the way to a device. */
   private static final long DEVICE_STEP_BYTES = 4096;
 
+  /** What nanoseconds cannot count: some 292 years. */
+  private static final long LONGEST_SECONDS = Long.MAX_VALUE / 1_000_000_000;
+
   private final CuFileDriver driver;
   private final OpenFile file;
   private final CuFilePolicy policy;
@@ -48,6 +51,17 @@ final class Mover {
     return aligned && route != CuFileRoute.COMPAT ? doneBytes : 0;
   }
 
+  /** Whether a time can pass at all. What can wait for ever needs no thread that is left behind. */
+  static boolean isLimited(Duration timeout) {
+    return timeout.getSeconds() < LONGEST_SECONDS;
+  }
+
+  /** Moves bytes in the caller's thread, however long it takes; the caller keeps both open. */
+  CuFileTransfer moveHere(CuFileOperation.Work work, CuFileMemory memory) {
+    Move move = new Move(work, memory);
+    return move.result(move.run());
+  }
+
   /**
    * Moves bytes between the file and a memory.
    *
@@ -61,7 +75,7 @@ final class Mover {
     if (!move.task.awaitThroughInterrupts(timeout) && move.task.leave()) {
       throw move.unfinished(timeout);
     }
-    return move.result();
+    return move.result(move.task.answer());
   }
 
   /** The same for those who may be interrupted: the transfer goes on. */
@@ -79,7 +93,7 @@ final class Mover {
     if (!ended) {
       throw move.unfinished(timeout);
     }
-    return move.result();
+    return move.result(move.task.answer());
   }
 
   @MustBeClosed
@@ -131,8 +145,7 @@ final class Mover {
               "not over after " + timeout + "; until it is, file and memory stay in use"));
     }
 
-    CuFileTransfer result() {
-      long done = task.answer();
+    CuFileTransfer result(long done) {
       CuFileRoute taken = throughCuFile ? route : CuFileRoute.POSIX;
       if (done < 0) {
         throw CuFileException.ofNegative(

@@ -13,7 +13,7 @@ final class NvmlLists {
 
   private static final int FIRST_CAPACITY = 64;
   private static final int ATTEMPTS = 5;
-  private static final int MOST_CAPACITY = 1 << 16;
+  private static final int MOST_CAPACITY = 1 << 17;
 
   private NvmlLists() {}
 
@@ -41,15 +41,15 @@ final class NvmlLists {
         result = call.apply(scratch, capacity);
         ByteBuffer bytes = scratch.bytes();
         int count = bytes.getInt(0);
-        boolean fits = count >= 0 && count <= capacity;
-        if (!result.equals(NvmlResult.INSUFFICIENT_SIZE)
-            && (fits || !result.equals(NvmlResult.SUCCESS))) {
+        if (result.equals(NvmlResult.SUCCESS) && (count < 0 || count > capacity)) {
+          // A library that claims to have written more than there was room for.
+          return NvmlReading.of(NvmlResult.INSUFFICIENT_SIZE, List::of);
+        }
+        if (!result.equals(NvmlResult.INSUFFICIENT_SIZE)) {
           return NvmlReading.of(result, () -> list(count, entries.in(bytes)));
         }
-        // Some more may have come by the time it is asked again. A library that gives more than
-        // there was room for, and calls it success, is asked again too.
-        result = NvmlResult.INSUFFICIENT_SIZE;
-        capacity = Math.max(capacity, Math.min(count, MOST_CAPACITY)) * 2;
+        // Some more may have come by the time it is asked again.
+        capacity = (int) Math.min(Math.max(capacity, count) * 2L, MOST_CAPACITY);
       }
       return NvmlReading.of(result, List::of);
     } finally {

@@ -293,6 +293,13 @@ final class CuFileEmulatorTest {
   }
 
   @Test
+  void readsInTheCallersThreadWhereATransferMayTakeForEver() throws Exception {
+    ForkedJvm.Result forever = run(trouble("forever", "cufile.cuFileRead block=1500"));
+    assertEquals("4096", forever.value("bytes"));
+    assertEquals("true", forever.value("inside"));
+  }
+
+  @Test
   void endsWaitThatHasATimeOfItsOwnWhenInterrupted() throws Exception {
     ForkedJvm.Result result = run(trouble("interrupt", "cufile.cuFileRead call=1 block=500"));
     assertTrue(result.value("timed").startsWith("InterruptedException"), result.output());
@@ -320,8 +327,7 @@ final class CuFileEmulatorTest {
   void refusesContextThatCannotBeMadeCurrent() throws Exception {
     ForkedJvm.Result result = run(trouble("stale", ""));
     for (String call : new String[] {"read", "write", "register", "submit"}) {
-      assertTrue(
-          result.value(call).contains("CU_FILE_CUDA_DRIVER_ERROR (5011)"), result.output());
+      assertTrue(result.value(call).contains("CU_FILE_CUDA_DRIVER_ERROR (5011)"), result.output());
       assertTrue(Integer.parseInt(result.value(call + "Cuda")) > 0, result.output());
     }
   }
@@ -342,8 +348,33 @@ final class CuFileEmulatorTest {
     assertTrue(
         result.value("end").startsWith("CuFileTransfer[lengthBytes=5000, route=GDS"),
         result.output());
-    assertEquals(
-        "CuFileTransfer[lengthBytes=50, route=GDS, directBytes=0]", result.value("small"));
+    assertEquals("CuFileTransfer[lengthBytes=50, route=GDS, directBytes=0]", result.value("small"));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1, GDS", "0, COMPAT"})
+  void surfacesWhatBecomesOfTheFile(int nvidiaFs, String route) throws Exception {
+    ForkedJvm.Result result =
+        run(trouble("files", "").environment("METRALE_EMULATOR_CUFILE_NVIDIA_FS", nvidiaFs));
+    assertEquals(route, result.value("way"));
+    for (String write : new String[] {"aligned", "ragged"}) {
+      assertTrue(
+          result.value(write).startsWith("CuFileException cuFileWrite: EBADF (9)"),
+          result.output());
+    }
+    assertEquals(Integer.toString(10_000 - 4096), result.value("short"));
+    assertEquals("10000", result.value("shared"));
+    assertEquals("0", result.value("beyond"));
+    assertEquals("true", result.value("right"));
+  }
+
+  @Test
+  void closesAnOlderLibraryByTheNameThatItHas() throws Exception {
+    ForkedJvm.Result result =
+        run(
+            trouble("closeHang", "cufile.cuFileDriverClose hang")
+                .environment("METRALE_EMULATOR_ABSENT", "cuFileDriverClose_v2"));
+    assertTrue(result.value("close").contains("has not returned in PT0.2S"), result.output());
   }
 
   @Test

@@ -89,8 +89,7 @@ public final class CuFileScenario {
     }
   }
 
-  static boolean same(Setting setting, int at, int from, int length)
-      throws InterruptedException {
+  static boolean same(Setting setting, int at, int from, int length) throws InterruptedException {
     byte[] got = setting.device(at, length);
     return java.util.Arrays.equals(got, 0, length, setting.bytes, from, from + length);
   }

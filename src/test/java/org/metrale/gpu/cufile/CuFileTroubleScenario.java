@@ -26,9 +26,15 @@ public final class CuFileTroubleScenario {
       case "closeHang" -> closeHang(options);
       case "hang" -> with(options.withTimeouts(LONG, SHORT), file, CuFileTroubleScenario::hang);
       case "openHang" -> openHang(options.withTimeouts(SHORT, LONG), file);
+      case "forever" ->
+          with(
+              options.withTimeouts(LONG, java.time.temporal.ChronoUnit.FOREVER.getDuration()),
+              file,
+              CuFileTroubleScenario::forever);
       case "late" -> with(options, file, CuFileTroubleScenario::late);
       case "interrupt" -> with(options, file, CuFileTroubleScenario::interrupt);
       case "stale" -> with(options, file, CuFileTroubleScenario::stale);
+      case "files" -> with(options, file, CuFileTroubleScenario::files);
       case "ragged" -> with(options, file, CuFileTroubleScenario::ragged);
       case "contexts" -> with(options, file, CuFileTroubleScenario::contexts);
       case "pollInterrupted" -> with(options, file, CuFileTroubleScenario::pollInterrupted);
@@ -76,8 +82,7 @@ public final class CuFileTroubleScenario {
     long begin = System.nanoTime();
     tell("timed", thrown(() -> setting.handle().read(setting.buffer(), 0, 0, 4096, SHORT)));
     tell("usual", thrown(() -> setting.handle().read(setting.buffer(), 0, 0, 4096)));
-    tell(
-        "plain", thrown(() -> setting.handle().read(CuFileMemory.of(setting.memory()), 0)));
+    tell("plain", thrown(() -> setting.handle().read(CuFileMemory.of(setting.memory()), 0)));
     say("quick", System.nanoTime() - begin < LONG.toNanos());
     tell("close", thrown(() -> close(setting.handle())));
     tell("closeBuffer", thrown(() -> close(setting.buffer())));
@@ -87,6 +92,29 @@ public final class CuFileTroubleScenario {
   private static Object close(AutoCloseable resource) throws Exception {
     resource.close();
     return "closed";
+  }
+
+  /** Whether the caller's own thread is inside cuFile. */
+  private static void forever(Setting setting) throws Exception {
+    Thread caller = Thread.currentThread();
+    java.util.concurrent.atomic.AtomicBoolean inside =
+        new java.util.concurrent.atomic.AtomicBoolean();
+    java.util.concurrent.atomic.AtomicBoolean over =
+        new java.util.concurrent.atomic.AtomicBoolean();
+    Thread looking =
+        new Thread(
+            () -> {
+              while (!over.get() && !inside.get()) {
+                for (StackTraceElement frame : caller.getStackTrace()) {
+                  inside.compareAndSet(false, frame.getMethodName().equals("metrale_cufile_read"));
+                }
+              }
+            });
+    looking.start();
+    say("bytes", setting.handle().read(setting.buffer(), 0, 0, 4096).lengthBytes());
+    over.set(true);
+    looking.join();
+    say("inside", inside.get());
   }
 
   /** A call that comes back after all. */
@@ -121,13 +149,12 @@ public final class CuFileTroubleScenario {
   private static void stale(Setting setting) {
     long wrong = 0x1230;
     CuFileSpan span =
-        new CuFileSpan(wrong, setting.handle().handle(), CuFileMemory.of(setting.memory()).address());
+        new CuFileSpan(
+            wrong, setting.handle().handle(), CuFileMemory.of(setting.memory()).address());
     tell(
         "read",
         CuFileException.ofNegative(
-            "cuFileRead",
-            CuFileCalls.cuFileRead(span, 4096, 0, 0),
-            CuFileException.Where.NOWHERE));
+            "cuFileRead", CuFileCalls.cuFileRead(span, 4096, 0, 0), CuFileException.Where.NOWHERE));
     tell(
         "write",
         CuFileException.ofNegative(
@@ -168,6 +195,25 @@ public final class CuFileTroubleScenario {
     say("end", setting.handle().read(setting.buffer(), 4096, CuFileScenario.SIZE - 5000, 9999));
     say("small", setting.handle().read(setting.buffer(), 5, 5, 50));
     setting.driver().stopStatistics();
+  }
+
+  /** A file that may only be read, and one that becomes shorter under its reader. */
+  private static void files(Setting setting) throws Exception {
+    Path path = Path.of(setting.handle().file().path());
+    try (CuFileHandle reader =
+        CuFileHandle.open(setting.driver(), path, CuFilePolicy.ALLOW_COMPAT)) {
+      say("way", reader.route());
+      tell("aligned", thrown(() -> reader.write(setting.buffer(), 0, 4096, 8192)));
+      tell("ragged", thrown(() -> reader.write(setting.buffer(), 100, 4096 + 100, 8192)));
+      try (java.nio.channels.FileChannel other =
+          java.nio.channels.FileChannel.open(path, java.nio.file.StandardOpenOption.WRITE)) {
+        other.truncate(10_000);
+      }
+      say("short", reader.read(setting.buffer(), 0, 4096, 1 << 20).lengthBytes());
+      say("shared", reader.read(setting.buffer(), 0, 0, 1 << 20).lengthBytes());
+      say("beyond", reader.read(setting.buffer(), 0, 20_480, 4096).lengthBytes());
+      say("right", CuFileScenario.same(setting, 0, 0, 10_000));
+    }
   }
 
   private static void contexts(Setting setting) throws Exception {
@@ -264,9 +310,7 @@ public final class CuFileTroubleScenario {
   private static void openHang(CuFileOptions options, Path file) throws Exception {
     java.nio.file.Files.write(file, new byte[8192]);
     CuFileDriver driver = CuFileDriver.open(options);
-    tell(
-        "open",
-        thrown(() -> CuFileHandle.open(driver, file, CuFilePolicy.ALLOW_COMPAT)));
+    tell("open", thrown(() -> CuFileHandle.open(driver, file, CuFilePolicy.ALLOW_COMPAT)));
     tell("close", thrown(() -> close(driver)));
   }
 

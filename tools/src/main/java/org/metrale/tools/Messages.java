@@ -1,6 +1,7 @@
 package org.metrale.tools;
 
 import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
@@ -34,6 +35,9 @@ final class Messages {
     }
     if (failure instanceof FileAlreadyExistsException) {
       return "it exists already";
+    }
+    if (failure instanceof CharacterCodingException) {
+      return "it is no text";
     }
     if (failure instanceof FileSystemException known && known.getReason() != null) {
       return known.getReason();
