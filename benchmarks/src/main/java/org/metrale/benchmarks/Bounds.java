@@ -224,7 +224,7 @@ final class Bounds {
     for (String subject : List.of("flat", "raw")) {
       Optional<Row> bare = find(ours.area(), ours.work(), subject, ours.java());
       if (bare.isPresent() && !ours.subject().equals(subject)) {
-        double more = Row.median(Results.pairs(bare.get(), c.get(), (a, b) -> a - b));
+        double more = Row.median(Results.pairs(bare.get(), c, (a, b) -> a - b));
         return " (" + subject + " alone: " + number(more) + " ns)";
       }
     }
