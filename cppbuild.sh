@@ -376,8 +376,9 @@ stage_java25() {
 benchmarks() {
   local platform=linux-x86_64
   [ "$(uname -m)" = x86_64 ] || platform=linux-arm64
-  install "$platform"
-  "$ninja" -C "$out/$platform" --quiet benchmarks || fail "compiling the benchmarks for $platform failed"
+  # The folder is all that goes to standard output.
+  install "$platform" >&2
+  "$ninja" -C "$out/$platform" --quiet benchmarks >&2 || fail "compiling the benchmarks for $platform failed"
   printf '%s\n' "$out/$platform/benchmarks/src/main/c"
 }
 

@@ -52,7 +52,7 @@ final class Areas {
   private void handshake() throws IOException, InterruptedException {
     Map<String, List<Double>> c = Loops.run(setting, results, "pingpong", Map.of());
     loop("handshake", "two round trips", Level.NONE, "pingpong", c.get("two-round-trips"));
-    for (String java : setting.javas().keySet()) {
+    for (String java : setting.wholeJavas()) {
       Probe.run(
           setting, results, "handshake", java, setting.noop(), Map.of(), HandshakeProbe.class);
     }
@@ -60,7 +60,7 @@ final class Areas {
 
   /** The processes of different kinds take turns. */
   private void startup() throws IOException, InterruptedException {
-    for (String java : setting.javas().keySet()) {
+    for (String java : setting.wholeJavas()) {
       for (int i = 0; i < setting.pace().choose(1, 3, 5); i++) {
         start(java, StartupProbe.Empty.class, "empty program", "java", Level.NONE);
         start(java, StartupProbe.Raw.class, "first NCCL version call", "raw", Level.NO_OP);
@@ -109,7 +109,7 @@ final class Areas {
     if (round > 1) {
       return;
     }
-    for (String java : setting.javas().keySet()) {
+    for (String java : setting.wholeJavas()) {
       for (Map<String, String> pending :
           List.of(Map.<String, String>of(), Map.of("METRALE_NOOP_PENDING", "1"))) {
         Probe.run(
@@ -154,9 +154,9 @@ final class Areas {
     Map<String, List<Double>> c =
         Loops.run(
             setting, results, "reads", Map.of(), setting.emulator().toString(), file.toString());
-    c.forEach((work, values) -> loop("cufile", work, Level.EMULATED, "reads", values));
-    List<String> javas = List.copyOf(setting.javas().keySet());
-    for (String java : setting.pace() == Setting.Pace.FULL ? javas : javas.subList(0, 1)) {
+    c.forEach(
+        (work, values) -> loop("cufile", ReadsProbe.name(work), Level.EMULATED, "reads", values));
+    for (String java : setting.wholeJavas()) {
       Probe.run(
           setting,
           results,

@@ -52,8 +52,7 @@ final class JmhRuns {
         for (String subject : work.subjects()) {
           boolean foreign = subject.startsWith("ffm");
           boolean able = !foreign || Integer.parseInt(java) >= FIRST_WITH_FFM;
-          boolean once = setting.pace() == Setting.Pace.SMOKE && !foreign;
-          if (able && (!once || java.equals(setting.firstJava()))) {
+          if (able && (foreign || setting.wholeJavas().contains(java))) {
             subject(work, subject, java);
           }
         }

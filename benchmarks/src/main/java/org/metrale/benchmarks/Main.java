@@ -94,7 +94,7 @@ public final class Main {
       results.problems().forEach(System.out::println);
       return results.problems().isEmpty() ? 0 : 1;
     }
-    List<Verdict> verdicts = Bounds.of(results, areas, setting.javas().keySet());
+    List<Verdict> verdicts = Bounds.of(results, areas, setting.wholeJavas());
     String head =
         "# Results of "
             + LocalDate.now()

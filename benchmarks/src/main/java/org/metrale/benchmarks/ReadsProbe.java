@@ -30,15 +30,23 @@ final class ReadsProbe {
         DeviceMemory memory = DeviceMemory.allocate(context, BYTES)) {
       for (int size : SIZES) {
         // One thread and one piece: the call alone.
-        read("read-" + size, file, memory, 1, BYTES, size);
+        read(name("read-" + size), file, memory, 1, BYTES, size);
       }
       for (int threads = 1; threads <= 4; threads *= 2) {
-        read("split-" + threads, file, memory, threads, STEP, (int) BYTES);
+        read(name("split-" + threads), file, memory, threads, STEP, (int) BYTES);
       }
     } catch (GpuException e) {
       System.err.println(e.getMessage());
       System.exit(3);
     }
+  }
+
+  /** What reports call a work of the program in C. */
+  static String name(String work) {
+    int number = Integer.parseInt(work.replaceAll("\\D", ""));
+    return work.startsWith("read-")
+        ? "read of " + Report.bytes(number)
+        : "64 MiB split over " + number + (number == 1 ? " thread" : " threads");
   }
 
   private static void read(
@@ -56,6 +64,8 @@ final class ReadsProbe {
                 throw cause;
               });
       Setting.Pace pace = Setting.childPace();
+      // Every page is touched once before anything is timed.
+      perRead(handle, buffer, (int) BYTES, 0);
       long piece = 1_000_000L * pace.choose(1, 50, 100);
       // Long enough for small reads to be compiled.
       for (int i = 0; i < pace.choose(0, 2, 3); i++) {

@@ -214,8 +214,8 @@ final class Scaling {
     line(
         "Issuing depends on no number of ranks. With "
             + many.get().work().replaceAll(" .*", "")
-            + " communicators used in turn, each finds its state out of the processor's caches;"
-            + " that, not a lock, is the difference between the two constants.");
+            + " communicators used in turn, their state lies outside of the processor's caches: that is"
+            + " the difference between the two constants. No lock is shared (RESULTS.md, scale).");
   }
 
   private Optional<Row> first(String area, String work, String subject) {

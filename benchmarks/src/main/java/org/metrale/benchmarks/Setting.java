@@ -23,7 +23,7 @@ record Setting(Path base, Path native_, String platform, Map<String, Path> javas
     /** Every benchmark runs, nothing is measured. */
     SMOKE(1, 0, 1, 1),
     QUICK(1, 2, 3, 100),
-    FULL(3, 3, 4, 150);
+    FULL(3, 3, 4, 120);
 
     private final int rounds;
     private final int warmups;
@@ -92,6 +92,11 @@ record Setting(Path base, Path native_, String platform, Map<String, Path> javas
   /** The Java that takes part in everything. */
   String firstJava() {
     return javas.keySet().iterator().next();
+  }
+
+  /** The Javas that take part in everything; the others only do what the first cannot. */
+  List<String> wholeJavas() {
+    return pace == Pace.FULL ? List.copyOf(javas.keySet()) : List.of(firstJava());
   }
 
   /** What every JVM that measures is started with. */
