@@ -17,6 +17,7 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The glue as built, for both platforms: what it asks of the system that it will be loaded on. */
@@ -103,6 +104,22 @@ final class BuiltLibraryTest {
       assertFalse(library.hasTextRelocations(), file::toString);
       assertFalse(library.needsStaticThreadLocals(), file::toString);
       assertEquals(List.of(), library.searchPaths(), file::toString);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"linux-x86_64, 4096", "linux-arm64, 65536"})
+  void canBeMappedByKernelsWithTheLargestPages(String platform, long pageBytes)
+      throws IOException {
+    for (Path file : files(platform)) {
+      assertTrue(ElfFile.read(file).segmentAlignment() >= pageBytes, file::toString);
+    }
+    Path emulator = Fakes.repository().resolve("cppbuild/" + platform + "/emulator");
+    try (Stream<Path> libraries = Files.list(emulator)) {
+      for (Path file :
+          libraries.filter(one -> one.getFileName().toString().startsWith("lib")).toList()) {
+        assertTrue(ElfFile.read(file).segmentAlignment() >= pageBytes, file::toString);
+      }
     }
   }
 

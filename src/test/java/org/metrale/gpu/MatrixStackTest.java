@@ -181,7 +181,7 @@ final class MatrixStackTest {
   private static ForkedJvm tests(List<String> names) {
     List<String> arguments =
         new ArrayList<>(
-            List.of("execute", "--disable-banner", "--details=none", "--disable-ansi-colors"));
+            List.of("execute", "--disable-banner", "--details=summary", "--disable-ansi-colors"));
     for (String name : names) {
       arguments.addAll(List.of("--select-class", "org.metrale.gpu." + name));
     }
