@@ -76,7 +76,7 @@ public final class CyclingJob {
       Thread.sleep(100);
       left =
           Thread.getAllStackTraces().keySet().stream()
-              .filter(thread -> thread.getName().startsWith("metrale-nccl-helper"))
+              .filter(thread -> thread.getName().startsWith("metrale-call-"))
               .count();
     }
     return left;
