@@ -3,6 +3,9 @@ package org.metrale.gpu.nccl;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.NativeResource;
 
@@ -35,6 +38,12 @@ final class Gate {
 
   private final RankState rank;
   private volatile int state;
+
+  /** Grows whenever somebody inside has written down which memory it uses, or leaves. */
+  private volatile long checks;
+
+  /** Who waits, in the order in which they came. */
+  private final ConcurrentLinkedQueue<Turn> turns = new ConcurrentLinkedQueue<>();
 
   /** Not null as long as it may still be inside. Written behind the gate. */
   private volatile Owner owner;
@@ -70,18 +79,14 @@ final class Gate {
     if (!STATE.compareAndSet(this, CHECKING, INSIDE)) {
       throw closed();
     }
+    checks++;
   }
 
   private void enter(int as, Duration timeout) {
     long begin = System.nanoTime();
-    boolean in = STATE.compareAndSet(this, OPEN, as);
-    if (!in) {
-      boolean[] taken = {false};
-      Waiting.quietly(
-          () -> state == CLOSED || (taken[0] = STATE.compareAndSet(this, OPEN, as)), timeout);
-      in = taken[0];
-    }
-    if (in) {
+    // Nobody overtakes those who wait: a thread that comes all the time would keep them out.
+    boolean in = turns.isEmpty() && STATE.compareAndSet(this, OPEN, as);
+    if (in || awaitTurn(as, timeout)) {
       long left = Backoff.nanos(timeout) - (System.nanoTime() - begin);
       if (ousted(Duration.ofNanos(Math.max(0, left)))) {
         return;
@@ -93,6 +98,61 @@ final class Gate {
     }
     rank.requireHealthy();
     throw new IllegalStateException(rank + " is still busy with another call after " + timeout);
+  }
+
+  private boolean awaitTurn(int as, Duration timeout) {
+    Turn mine = new Turn(Thread.currentThread(), as);
+    turns.add(mine);
+    // The gate may have opened before anybody could see this turn.
+    handOver();
+    Waiting.quietly(() -> state == CLOSED || mine.isGranted(), timeout);
+    if (mine.isGranted() || !mine.giveUp()) {
+      return true;
+    }
+    turns.remove(mine);
+    return false;
+  }
+
+  /** Lets the first in who waits, if the gate is open. */
+  private void handOver() {
+    for (Turn first = turns.peek(); first != null && state == OPEN; first = turns.peek()) {
+      if (STATE.compareAndSet(this, OPEN, first.as)) {
+        turns.remove(first);
+        if (first.grant()) {
+          LockSupport.unpark(first.thread);
+          return;
+        }
+        open();
+      }
+    }
+  }
+
+  /** One who waits. */
+  private static final class Turn {
+    private static final int WAITING = 0;
+    private static final int GRANTED = 1;
+    private static final int GIVEN_UP = 2;
+
+    final Thread thread;
+    final int as;
+    private final AtomicInteger state = new AtomicInteger(WAITING);
+
+    Turn(Thread thread, int as) {
+      this.thread = thread;
+      this.as = as;
+    }
+
+    boolean isGranted() {
+      return state.get() == GRANTED;
+    }
+
+    boolean grant() {
+      return state.compareAndSet(WAITING, GRANTED);
+    }
+
+    boolean giveUp() {
+      return state.compareAndSet(WAITING, GIVEN_UP);
+    }
   }
 
   /** Takes the gate if nobody is inside. */
@@ -159,6 +219,14 @@ final class Gate {
 
   /** Leaves; the gate opens unless it was shut meanwhile. */
   void leave() {
+    checks++;
+    open();
+    if (!turns.isEmpty()) {
+      handOver();
+    }
+  }
+
+  private void open() {
     int now = state;
     while (now != CLOSED && !STATE.compareAndSet(this, now, OPEN)) {
       now = state;
@@ -177,8 +245,12 @@ final class Gate {
     return state == CLOSED;
   }
 
-  boolean isChecking() {
-    return state == CHECKING;
+  /** Waits until whoever is inside has written down which memory it uses; false if it has not. */
+  boolean awaitChecked(Duration timeout) {
+    // Others may come in meanwhile, one after the other; they see what is closed.
+    long seen = checks;
+    Waiting.quietly(() -> state != CHECKING || checks != seen, timeout);
+    return state != CHECKING || checks != seen;
   }
 
   /** Whether somebody is inside; of an owner only certain after {@link #disown} and a barrier. */

@@ -253,8 +253,7 @@ final class Issuing {
       return "an operation (" + owner.kind().call() + ") of " + rank + " that is being issued";
     }
     // Within this time the gate's holder has written down what it uses, or is not going to.
-    Waiting.quietly(() -> !gate.isChecking(), CHECK_PATIENCE);
-    if (gate.isChecking()) {
+    if (!gate.awaitChecked(CHECK_PATIENCE)) {
       return "an operation of " + rank + " that is being issued";
     }
     if (rank.ending.hasStopped()) {
