@@ -816,7 +816,7 @@ public static native int metrale_cuMemGetHandleForAddressRange(@Cast("int64_t") 
 // #ifndef METRALE_PARSER
 // #endif
 
-/* Where that is. */
+/* Where that is. The functions are the library's own: whoever asks has made sure that it has them. */
 public static native @Cast("int64_t") long metrale_driver_functions();
 // #endif
 

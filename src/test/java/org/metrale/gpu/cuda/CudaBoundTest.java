@@ -90,6 +90,27 @@ class CudaBoundTest {
   }
 
   @Test
+  void namesTheFunctionThatOtherLibrariesNeedOfTheDriver() throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(CudaProbe.class, "allocate")
+            .environment("METRALE_EMULATOR_ABSENT", "cuEventQuery")
+            .run()
+            .succeeded();
+    assertEquals("64", result.value("allocated"), result.output());
+    assertEquals("cuEventQuery", result.value("absent"), result.output());
+  }
+
+  @Test
+  void throwsWhereTheDriverCannotRestoreAContext() throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(CudaProbe.class, "allocate")
+            .environment("METRALE_EMULATOR_ABSENT", "cuCtxPopCurrent_v2")
+            .run()
+            .succeeded();
+    assertEquals("cuCtxPopCurrent_v2", result.value("absent"), result.output());
+  }
+
+  @Test
   void refusesATimeoutThatIsNone() {
     CudaDevice device = CudaDriver.device(0);
     assertThrows(

@@ -25,10 +25,13 @@ public final class CyclingJob {
       long pointers = Pointer.totalCount();
       long files = files();
       long memory = memoryKibibytes();
+      long free = one.memory().freeBytes() + other.memory().freeBytes();
       repeat(cycles, contexts);
       System.out.println("pointers=" + (Pointer.totalCount() - pointers));
       System.out.println("files=" + (files() - files));
       System.out.println("kibibytes=" + (memoryKibibytes() - memory));
+      long freeNow = one.memory().freeBytes() + other.memory().freeBytes();
+      System.out.println("devicebytes=" + (free - freeNow));
       System.out.println("threads=" + threads());
       System.out.println("leaked=" + LeakReport.leaked());
     }
