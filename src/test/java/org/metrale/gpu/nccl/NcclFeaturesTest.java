@@ -178,6 +178,7 @@ class NcclFeaturesTest {
 
   @Test
   void growsByARank() throws Exception {
+    SoftwareHost.requireDevices(3);
     try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG);
         CudaContext more = CudaContext.openPrimary(2)) {
       NcclUniqueId id = ranks.get(0).communicator().idForGrowing();
@@ -318,6 +319,7 @@ class NcclFeaturesTest {
 
   @Test
   void joinsWithSeveralIds() throws Exception {
+    SoftwareHost.requireDevices(4);
     List<CudaContext> contexts = new ArrayList<>();
     for (int i = 0; i < 4; i++) {
       contexts.add(CudaContext.openPrimary(i));
