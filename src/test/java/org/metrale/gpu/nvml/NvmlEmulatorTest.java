@@ -279,7 +279,10 @@ class NvmlEmulatorTest {
               "claimed",
               "nvml.processes.claimed = " + claimed,
               absent.isEmpty() ? "" : "absent = " + absent);
-      assertEquals("Failed[result=NVML_ERROR_INSUFFICIENT_SIZE (7)]", result.value("processes"), result.output());
+      assertEquals(
+          "Failed[result=NVML_ERROR_INSUFFICIENT_SIZE (7)]",
+          result.value("processes"),
+          result.output());
       assertEquals("true", result.value("goesOn"));
     }
   }

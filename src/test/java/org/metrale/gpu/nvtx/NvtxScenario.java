@@ -19,6 +19,7 @@ public final class NvtxScenario {
       case "names" -> names();
       case "colours" -> colours();
       case "attached" -> attached();
+      case "virtual" -> onVirtualThread();
       default -> throw new IllegalArgumentException(arguments[0]);
     }
     say("misplaced", NvtxTool.misplacedCloses());
@@ -90,6 +91,18 @@ public final class NvtxScenario {
       DOMAIN.run(name.withColour(i).withCategory(DOMAIN.category("serving")), () -> {});
     }
     DOMAIN.run(DECODE, () -> {});
+  }
+
+  /** Virtual threads are newer than what this is compiled for. */
+  private static void onVirtualThread() throws Exception {
+    Runnable work =
+        () -> {
+          say("named", NvtxTool.nameThread("virtual"));
+          DOMAIN.run(DECODE, () -> {});
+        };
+    Thread thread =
+        (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, work);
+    thread.join();
   }
 
   /** Pairs of a registered name while a tool takes them. */
