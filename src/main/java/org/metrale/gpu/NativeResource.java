@@ -136,11 +136,11 @@ public abstract class NativeResource implements AutoCloseable {
 
   /** Closes what no work goes on with; what stood in the way, or 0. */
   private int closeUnlessAtWork() {
-    int seen = uses.compareAndExchange(0, CLOSING);
-    while (seen == CLOSING) {
-      // Another thread decides, which takes a moment and may end either way.
-      LockSupport.parkNanos(DECISION_NANOS);
-      seen = uses.compareAndExchange(0, CLOSING);
+    int seen = beginClosing();
+    if (seen > 0) {
+      // What is done may still be counted, until somebody looks.
+      PendingWork.settle();
+      seen = beginClosing();
     }
     if (seen != 0) {
       return seen;
@@ -156,6 +156,16 @@ public abstract class NativeResource implements AutoCloseable {
     } finally {
       uses.set(end);
     }
+  }
+
+  private int beginClosing() {
+    int seen = uses.compareAndExchange(0, CLOSING);
+    while (seen == CLOSING) {
+      // Another thread decides, which takes a moment and may end either way.
+      LockSupport.parkNanos(DECISION_NANOS);
+      seen = uses.compareAndExchange(0, CLOSING);
+    }
+    return seen;
   }
 
   private boolean tryAcquire() {

@@ -264,6 +264,18 @@ class CudaStreamTest {
   }
 
   @Test
+  void memoryCanBeClosedAsSoonAsItsStreamIsIdle() throws Exception {
+    try (CudaStream stream = CudaStream.create(context)) {
+      for (int i = 0; i < 500; i++) {
+        DeviceMemory memory = DeviceMemory.allocate(context, 64);
+        stream.fill(memory.buffer(), (byte) i);
+        assertTrue(stream.synchronize(LIMIT));
+        memory.close();
+      }
+    }
+  }
+
+  @Test
   void copiesBetweenDevices() throws Exception {
     SoftwareHost.requireDevices(2);
     try (CudaContext second = CudaContext.openPrimary(1);
