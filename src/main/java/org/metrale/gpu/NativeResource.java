@@ -193,6 +193,10 @@ public abstract class NativeResource implements AutoCloseable {
 
   /** Waits for the calls that run and marks this as closed; if that is refused, as open again. */
   private void drain() {
+    if (dependents(uses.get()) != 0) {
+      // What is done may still be counted, until somebody looks.
+      PendingWork.settle();
+    }
     long seen;
     do {
       seen = uses.get();
@@ -223,10 +227,14 @@ public abstract class NativeResource implements AutoCloseable {
   }
 
   private void requireNoDependents(long seen) {
-    long dependents = (seen & ~CLOSING) / DEPENDENT;
+    long dependents = dependents(seen);
     if (dependents != 0) {
       throw new IllegalStateException(this + " has " + dependents + " dependents open");
     }
+  }
+
+  private static long dependents(long seen) {
+    return (seen & ~CLOSING) / DEPENDENT;
   }
 
   /** Counts one more use; false if this is closed. */

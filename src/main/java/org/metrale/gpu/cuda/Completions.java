@@ -1,14 +1,14 @@
 package org.metrale.gpu.cuda;
 
 import java.lang.System.Logger.Level;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.PendingWork;
 
 /**
  * The one thread that watches events for everybody, so that no user thread is blocked.
@@ -17,14 +17,20 @@ import java.util.function.BooleanSupplier;
  * otherwise. Programs' continuations run elsewhere: one that blocks must not hold up the others.
  * Nothing that goes wrong with one event ends it.
  */
-final class Completions implements Runnable {
+final class Completions implements Runnable, PendingWork.Source {
   private static final System.Logger LOG = System.getLogger("org.metrale.gpu.cuda");
   private static final long FIRST_SLEEP_NANOS = 20_000;
   private static final long LONGEST_SLEEP_NANOS = 1_000_000;
   private static final Completions INSTANCE = new Completions();
 
-  private final ArrayDeque<Watched> arrived = new ArrayDeque<>();
+  /** What is watched. Guarded by itself. */
+  private final List<Watched> open = new ArrayList<>();
+
   private Thread thread;
+
+  static {
+    PendingWork.add(INSTANCE);
+  }
 
   private Completions() {}
 
@@ -83,30 +89,46 @@ final class Completions implements Runnable {
     return future;
   }
 
-  private synchronized void add(Watched watched) {
-    arrived.add(watched);
+  private void add(Watched watched) {
+    synchronized (open) {
+      open.add(watched);
+    }
+    LockSupport.unpark(started());
+  }
+
+  private synchronized Thread started() {
     if (thread == null) {
       thread = new Thread(this, "metrale-cuda-completions");
       thread.setDaemon(true);
       thread.start();
     }
-    LockSupport.unpark(thread);
+    return thread;
   }
 
-  private synchronized boolean take(List<Watched> into) {
-    boolean some = !arrived.isEmpty();
-    into.addAll(arrived);
-    arrived.clear();
-    return some;
+  /** Copies count on their memory; who closes that need not wait until this thread looks. */
+  @Override
+  public void settle() {
+    look();
+  }
+
+  @Override
+  public String userOf(NativeResource memory) {
+    return null;
   }
 
   @Override
   public void run() {
-    List<Watched> open = new ArrayList<>();
     long sleep = FIRST_SLEEP_NANOS;
     while (true) {
       try {
-        sleep = look(open, sleep);
+        boolean moved = look();
+        if (isEmpty()) {
+          LockSupport.park(this);
+          sleep = FIRST_SLEEP_NANOS;
+        } else {
+          sleep = moved ? FIRST_SLEEP_NANOS : Math.min(2 * sleep, LONGEST_SLEEP_NANOS);
+          LockSupport.parkNanos(this, sleep);
+        }
       } catch (RuntimeException | Error e) {
         // Whatever it is, those who wait must not wait for ever.
         report(e);
@@ -114,22 +136,17 @@ final class Completions implements Runnable {
     }
   }
 
-  /** One look at everything, and a pause; how long the next one may be. */
-  private long look(List<Watched> open, long sleep) {
-    boolean moved = take(open);
-    for (Iterator<Watched> all = open.iterator(); all.hasNext(); ) {
-      if (all.next().settle()) {
-        all.remove();
-        moved = true;
-      }
+  private boolean isEmpty() {
+    synchronized (open) {
+      return open.isEmpty();
     }
-    if (open.isEmpty()) {
-      LockSupport.park(this);
-      return FIRST_SLEEP_NANOS;
+  }
+
+  /** One look at everything; whether something was over. */
+  private boolean look() {
+    synchronized (open) {
+      return open.removeIf(Watched::settle);
     }
-    long next = moved ? FIRST_SLEEP_NANOS : Math.min(2 * sleep, LONGEST_SLEEP_NANOS);
-    LockSupport.parkNanos(this, next);
-    return next;
   }
 
   /** Says what went wrong; where even that goes wrong, nobody is left to be told. */

@@ -27,10 +27,12 @@ final class Gate {
 
   private static final int CLOSED = 3;
   private static final VarHandle STATE;
+  private static final VarHandle CHECKS;
 
   static {
     try {
       STATE = MethodHandles.lookup().findVarHandle(Gate.class, "state", int.class);
+      CHECKS = MethodHandles.lookup().findVarHandle(Gate.class, "checks", long.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -39,7 +41,10 @@ final class Gate {
   private final RankState rank;
   private volatile int state;
 
-  /** Grows whenever somebody inside has written down which memory it uses, or leaves. */
+  /**
+   * Grows whenever somebody inside has written down which memory it uses, or leaves. Written behind
+   * the gate.
+   */
   private volatile long checks;
 
   /** Who waits, in the order in which they came. */
@@ -79,7 +84,7 @@ final class Gate {
     if (!STATE.compareAndSet(this, CHECKING, INSIDE)) {
       throw closed();
     }
-    checks++;
+    CHECKS.setVolatile(this, checks + 1);
   }
 
   private void enter(int as, Duration timeout) {
@@ -219,7 +224,7 @@ final class Gate {
 
   /** Leaves; the gate opens unless it was shut meanwhile. */
   void leave() {
-    checks++;
+    CHECKS.setVolatile(this, checks + 1);
     open();
     if (!turns.isEmpty()) {
       handOver();

@@ -83,6 +83,7 @@ class CudaBoundTest {
             .run()
             .succeeded();
     assertEquals("false", result.value("copied"), result.output());
+    assertEquals("false", result.value("synchronized"), result.output());
     assertTrue(result.value("queued").contains("CUDA_ERROR_TIMEOUT"), result.output());
     assertTrue(result.value("memory.close").contains("dependents open"), result.output());
     assertEquals("true", result.value("closed"), result.output());
@@ -108,6 +109,36 @@ class CudaBoundTest {
             .run()
             .succeeded();
     assertEquals("cuCtxPopCurrent_v2", result.value("absent"), result.output());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "h200, false, true, true, 9.0",
+    "gb10, true, false, false, 12.1",
+    "a100-mig, false, true, true, 8.0",
+  })
+  void tellsTheAttributesThatMatter(
+      String kind, boolean integrated, boolean rdma, boolean dmaBuf, String capability)
+      throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(CudaProbe.class, "attributes")
+            .environment("METRALE_EMULATOR_GPU_KIND", kind)
+            .run()
+            .succeeded();
+    assertEquals(
+        integrated + " " + rdma + " " + dmaBuf + " " + capability, result.value("attributes"));
+  }
+
+  @Test
+  void aLostDeviceIsToldFromAnErrorThatCanBeRetried() throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(CudaProbe.class, "lost")
+            .environment("METRALE_EMULATOR_FAULT", "cuda.cuMemsetD8Async call=1 lost")
+            .run()
+            .succeeded();
+    assertEquals("false", result.value("tooMuch"), result.output());
+    assertEquals("true cuMemsetD8Async 0", result.value("lost"), result.output());
+    assertTrue(result.value("said").contains("CUDA_ERROR_LAUNCH_FAILED (719)"), result.output());
   }
 
   @Test

@@ -29,6 +29,19 @@ final class CudaProbe {
     try (CudaContext context = CudaContext.openPrimary(0)) {
       if (part[0].equals("copyInAllWorkers")) {
         copyInAllWorkers(context);
+      } else if (part[0].equals("attributes")) {
+        CudaDevice device = context.device();
+        System.out.println(
+            "attributes="
+                + device.isIntegrated()
+                + " "
+                + device.canGpuDirectRdma()
+                + " "
+                + device.canDmaBuf()
+                + " "
+                + device.computeCapability());
+      } else if (part[0].equals("lost")) {
+        lose(context);
       } else {
         allocate(context);
       }
@@ -56,6 +69,24 @@ final class CudaProbe {
         System.out.println("copied=" + copy.get());
       }
     }
+  }
+
+  /** An error after which the context goes on, then one after which it does not. */
+  private static void lose(CudaContext context) {
+    try {
+      DeviceMemory.allocate(context, 1L << 50).close();
+    } catch (CudaException e) {
+      System.out.println("tooMuch=" + e.contextLost());
+    }
+    DeviceMemory memory = DeviceMemory.allocate(context, 64);
+    CudaStream stream = CudaStream.create(context);
+    try {
+      stream.fill(memory.buffer(), (byte) 1).toCompletableFuture().join();
+    } catch (CudaException e) {
+      System.out.println("lost=" + e.contextLost() + " " + e.call() + " " + e.device());
+      System.out.println("said=" + e.getMessage());
+    }
+    Runtime.getRuntime().halt(0);
   }
 
   private interface Step<T> {
@@ -128,6 +159,7 @@ final class CudaProbe {
     if (cuda.cuLaunchHostFunc(stream.pointer(), waiting, null) != CudaCalls.SUCCESS) {
       throw new AssertionError("the stream is not stuck");
     }
+    step("synchronized", () -> stream.synchronize(Duration.ofMillis(50)));
     step("queued", () -> stream.copy(memory.buffer(), host));
     close("memory", memory);
     CudaEvent behind = CudaEvent.create(context);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,11 +17,16 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import org.bytedeco.cuda.cudart.CUctx_st;
+import org.bytedeco.cuda.cudart.CUevent_st;
+import org.bytedeco.cuda.cudart.CUstream_st;
+import org.bytedeco.javacpp.IntPointer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.metrale.global.cuda;
 import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.SoftwareHost;
 
@@ -211,6 +217,95 @@ class CudaStreamTest {
     }
     try (CudaContext borrowed = CudaContext.borrow(context.pointer())) {
       assertEquals(0, borrowed.device().cudaOrdinal());
+    }
+  }
+
+  @Test
+  void destroysWhatItAdopted() {
+    CUstream_st stream = new CUstream_st();
+    CUevent_st event = new CUevent_st();
+    assertEquals(0, cuda.cuCtxPushCurrent(context.pointer()));
+    try {
+      assertEquals(0, cuda.cuStreamCreate(stream, 1));
+      assertEquals(0, cuda.cuEventCreate(event, 2));
+      try (CudaStream adopted = CudaStream.adopt(context, stream);
+          CudaEvent same = CudaEvent.adopt(context, event)) {
+        adopted.record(same);
+        assertEquals(0, cuda.cuStreamQuery(stream) % CudaCalls.NOT_READY);
+      }
+      if (SoftwareHost.isSoftware()) {
+        // A driver may crash on such a handle; the software GPU host looks it up.
+        assertEquals(CudaResult.INVALID_HANDLE.code(), cuda.cuStreamQuery(stream));
+        assertEquals(CudaResult.INVALID_HANDLE.code(), cuda.cuEventQuery(event));
+      }
+    } finally {
+      cuda.cuCtxPopCurrent(new CUctx_st());
+    }
+  }
+
+  @Test
+  void leavesAnotherContextCurrent() throws Exception {
+    SoftwareHost.requireDevices(2);
+    try (CudaContext second = CudaContext.openPrimary(1);
+        CudaStream stream = CudaStream.create(context);
+        CudaEvent event = CudaEvent.create(context);
+        DeviceMemory memory = DeviceMemory.allocate(context, 64)) {
+      assertEquals(0, cuda.cuCtxPushCurrent(second.pointer()));
+      try {
+        stream.fill(memory.buffer(), (byte) 1);
+        stream.record(event);
+        assertTrue(event.synchronize(LIMIT));
+        assertEquals(second.address(), CudaCalls.cuCtxGetCurrent());
+      } finally {
+        cuda.cuCtxPopCurrent(new CUctx_st());
+      }
+      assertEquals(0, CudaCalls.cuCtxGetCurrent());
+    }
+  }
+
+  @Test
+  void memoryCanBeClosedAsSoonAsItsStreamIsIdle() throws Exception {
+    try (CudaStream stream = CudaStream.create(context)) {
+      for (int i = 0; i < 500; i++) {
+        DeviceMemory memory = DeviceMemory.allocate(context, 64);
+        stream.fill(memory.buffer(), (byte) i);
+        assertTrue(stream.synchronize(LIMIT));
+        memory.close();
+      }
+    }
+  }
+
+  @Test
+  void copiesBetweenDevices() throws Exception {
+    SoftwareHost.requireDevices(2);
+    try (CudaContext second = CudaContext.openPrimary(1);
+        CudaStream stream = CudaStream.create(context);
+        DeviceMemory from = DeviceMemory.allocate(context, 64);
+        DeviceMemory to = DeviceMemory.allocate(second, 64)) {
+      stream.fill(from.buffer(), (byte) 7);
+      stream
+          .copyPeer(from.buffer(), context, to.buffer(), second)
+          .toCompletableFuture()
+          .get(10, TimeUnit.SECONDS);
+      ByteBuffer read = ByteBuffer.allocateDirect(64);
+      assertTrue(second.copy(to.buffer(), CudaBuffer.of(read), LIMIT));
+      assertEquals(7, read.get(63));
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> stream.copyPeer(from.buffer(), context, to.buffer(0, 8), second));
+    }
+  }
+
+  @Test
+  void takesJavaCppPointersFromTheirPositionToTheirLimit() throws Exception {
+    try (DeviceMemory memory = DeviceMemory.allocate(context, 16);
+        IntPointer ints = new IntPointer(1, 2, 3, 4, 5)) {
+      CudaBuffer four = CudaBuffer.of(ints.position(1));
+      assertEquals(16, four.lengthBytes());
+      assertTrue(context.copy(four, memory.buffer(), LIMIT));
+      ByteBuffer read = ByteBuffer.allocateDirect(16).order(ByteOrder.nativeOrder());
+      assertTrue(context.copy(memory.buffer(), CudaBuffer.of(read), LIMIT));
+      assertEquals(List.of(2, 5), List.of(read.getInt(0), read.getInt(12)));
     }
   }
 

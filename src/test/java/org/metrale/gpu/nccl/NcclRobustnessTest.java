@@ -6,10 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
@@ -364,6 +367,47 @@ class NcclRobustnessTest {
       assertTrue(found.hasHostRma());
       assertEquals(found.hash(), ranks.get(0).communicator().properties().hash());
       assertTrue(ranks.get(0).communicator().supports("ncclCommQueryProperties"));
+    }
+  }
+
+  @Test
+  void theWatchdogSleepsWhileNothingIsOpen() throws Exception {
+    try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
+      long last = reduce(ranks.get(0));
+      assertTrue(ranks.get(0).communicator().operation(last).await(Ranks.LIMIT));
+      Thread watchdog =
+          Thread.getAllStackTraces().keySet().stream()
+              .filter(thread -> thread.getName().equals("metrale-nccl-watchdog"))
+              .findFirst()
+              .orElseThrow();
+      // Not timed: it would look again by itself.
+      Waiting.quietly(() -> watchdog.getState() == Thread.State.WAITING, Ranks.LIMIT);
+      assertEquals(Thread.State.WAITING, watchdog.getState());
+      long next = reduce(ranks.get(0));
+      ranks
+          .get(0)
+          .communicator()
+          .operation(next)
+          .completion()
+          .toCompletableFuture()
+          .get(10, TimeUnit.SECONDS);
+    }
+  }
+
+  @Test
+  void theRecordIsJsonForOthers() throws Exception {
+    try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
+      long last = reduce(ranks.get(0));
+      assertTrue(ranks.get(0).communicator().operation(last).await(Ranks.LIMIT));
+      ranks.get(0).communicator().abort();
+      JsonNode read =
+          new ObjectMapper().readTree(ranks.get(0).communicator().flightRecord().toJson());
+      assertEquals(0, read.get("rank").asInt());
+      assertTrue(read.get("failure").asText().contains("ncclCommAbort"));
+      JsonNode operation = read.get("operations").get(0);
+      assertEquals("ALL_REDUCE", operation.get("kind").asText());
+      assertEquals(4, operation.get("countElements").asLong());
+      assertEquals("DONE", operation.get("state").asText());
     }
   }
 
