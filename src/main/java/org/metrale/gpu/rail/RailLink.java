@@ -86,7 +86,7 @@ final class RailLink implements RailChoice.Lane {
     if (path.timeoutCode() == 0 || path.retryCount() == 7) {
       return Long.MAX_VALUE;
     }
-    return STALL_NANOS + STALL_PATIENCE * (path.retryCount() + 1) * (4096L << path.timeoutCode());
+    return STALL_NANOS + STALL_PATIENCE * (path.retryCount() + 1L) * (4096L << path.timeoutCode());
   }
 
   int rail() {
