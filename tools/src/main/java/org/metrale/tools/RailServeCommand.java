@@ -7,6 +7,7 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -95,6 +96,13 @@ final class RailServeCommand implements Callable<Integer> {
   private int connections;
 
   @Option(
+      names = "--timeout",
+      paramLabel = "SECONDS",
+      defaultValue = "20",
+      description = "How long a client may take to connect (default: ${DEFAULT-VALUE}).")
+  private int timeoutSeconds;
+
+  @Option(
       names = "--no-checksum",
       description =
           "Do not read the file first for its CRC-32C; clients cannot compare theirs then.")
@@ -144,6 +152,9 @@ final class RailServeCommand implements Callable<Integer> {
     if (problem == null && connections < 1) {
       problem = "--connections " + connections + ": expected at least 1";
     }
+    if (problem == null && timeoutSeconds < 1) {
+      problem = "--timeout " + timeoutSeconds + ": expected at least 1 second";
+    }
     if (problem == null && seconds != null && seconds < 1) {
       problem = "--for " + seconds + ": expected at least 1 second";
     }
@@ -157,10 +168,9 @@ final class RailServeCommand implements Callable<Integer> {
           allowed.isEmpty()
               ? AddressFilter.anyone()
               : AddressFilter.only(allowed.toArray(String[]::new));
-      RailServerOptions defaults = RailServerOptions.loopback();
-      return defaults
+      return RailServerOptions.loopback()
           .at(new InetSocketAddress(address, port), filter)
-          .withLimits(connections, defaults.handshakeTimeout(), MemoryLedger.of(0));
+          .withLimits(connections, Duration.ofSeconds(timeoutSeconds), MemoryLedger.of(0));
     } catch (UnknownHostException e) {
       throw new ParameterException(
           spec.commandLine(), "--bind " + bind + ": there is no such address", e);

@@ -65,6 +65,7 @@ class MainTest {
     "rail serve --arena=1K --depth=257, --depth 257: expected 1 to 256",
     "rail serve --arena=1K --device=a:256, --device a:256: expected NAME or NAME:GID",
     "rail serve --arena=1K --connections=0, --connections 0: expected at least 1",
+    "rail serve --arena=1K --timeout=0, --timeout 0: expected at least 1 second",
     "rail serve --arena=1K --for=0, --for 0: expected at least 1 second",
     "rail get, Missing required parameters",
     "rail get host file, 'host' is no peer: expected HOST:PORT",
