@@ -16,16 +16,31 @@ import sys
 
 
 def uncompressed(package):
-    """The ELF file inside a compressed kernel."""
+    """The ELF file inside a compressed kernel: xz until Linux 6.1, zstd later."""
     image = next(pathlib.Path(package, "boot").glob("vmlinuz-*")).read_bytes()
-    start = image.index(b"\xfd7zXZ\x00")
-    return lzma.LZMADecompressor().decompress(image[start:])
+    start = image.find(b"\xfd7zXZ\x00")
+    if start >= 0:
+        return lzma.LZMADecompressor().decompress(image[start:])
+    start = image.index(b"\x28\xb5\x2f\xfd")
+    # It complains of what follows the kernel in the image.
+    unpacked = subprocess.run(
+        ["zstd", "-dcq"], input=image[start:], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ).stdout
+    if not unpacked.startswith(b"\x7fELF"):
+        raise SystemExit("kernel.py: no kernel in " + package)
+    return unpacked
+
+
+def content_of(module):
+    content = module.read_bytes()
+    return lzma.decompress(content) if module.suffix == ".xz" else content
 
 
 def in_order(package, wanted):
     """The files of modules, each after those that it depends on; what is built in is left out."""
     found = {
-        file.stem.replace("-", "_"): file for file in pathlib.Path(package, "lib/modules").rglob("*.ko")
+        file.name.split(".")[0].replace("-", "_"): file
+        for file in pathlib.Path(package, "lib/modules").rglob("*.ko*")
     }
     order = {}
 
@@ -33,7 +48,7 @@ def in_order(package, wanted):
         name = name.replace("-", "_")
         if name in order or name not in found:
             return
-        needs = re.search(rb"\x00depends=([^\x00]*)\x00", found[name].read_bytes())
+        needs = re.search(rb"\x00depends=([^\x00]*)\x00", content_of(found[name]))
         for other in needs.group(1).decode().split(",") if needs else []:
             add(other)
         order[name] = found[name]
@@ -44,10 +59,11 @@ def in_order(package, wanted):
 
 
 def stripped(module):
-    target = "/tmp/module-%d.ko" % os.getpid()
-    subprocess.run(["strip", "--strip-debug", "-o", target, module], check=True)
-    content = pathlib.Path(target).read_bytes()
-    os.unlink(target)
+    target = pathlib.Path("/tmp/module-%d.ko" % os.getpid())
+    target.write_bytes(content_of(module))
+    subprocess.run(["strip", "--strip-debug", target], check=True)
+    content = target.read_bytes()
+    target.unlink()
     return content
 
 
@@ -78,7 +94,7 @@ def initial_disk(package, init, modules):
     archive.add("bin/busybox", 0o100755, pathlib.Path("/bin/busybox").read_bytes())
     archive.add("init", 0o100755, pathlib.Path(init).read_bytes())
     for position, module in enumerate(in_order(package, modules)):
-        archive.add("modules/%02d-%s" % (position, module.name), 0o100644, stripped(module))
+        archive.add("modules/%02d-%s.ko" % (position, module.name.split(".")[0]), 0o100644, stripped(module))
     archive.add("TRAILER!!!", 0)
     return gzip.compress(archive.out.getvalue(), 1)
 

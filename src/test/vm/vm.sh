@@ -10,8 +10,9 @@
 # second. GID 0 is link-local, GID 1 IPv4 (10.77.RAIL.1 and .2). What is written is gone afterwards, but
 # for the folder named by the variable JOB.
 #
-# METRALE_VM_MEMORY (MiB, 4096), METRALE_VM_CPUS (2), METRALE_VM_SECONDS (300), METRALE_VM_RESULTS (a
-# folder into which the files of JOB/results are copied).
+# METRALE_VM_KERNEL (a kernel's package, with a METRALE_CACHE of its own; if not given, the one that
+# linux-image-amd64 stands for), METRALE_VM_MEMORY (MiB, 4096), METRALE_VM_CPUS (2), METRALE_VM_SECONDS
+# (300), METRALE_VM_RESULTS (a folder into which the files of JOB/results are copied).
 #
 # KVM is not used: a device node may be there, open, and still not boot a stock kernel.
 set -euo pipefail
@@ -22,7 +23,7 @@ readonly vm="${METRALE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/metrale-gpu}/vm"
 
 # rdma-core itself is not among them: it would bring udev and a newer systemd.
 readonly packages=(qemu-system-x86 ibverbs-utils ibverbs-providers perftest libibverbs1 busybox-static
-  iproute2 xz-utils)
+  iproute2 xz-utils zstd)
 
 # Modules by the order in which they are asked for; what they depend on comes before them.
 # crc32_generic is asked for through the crypto interface, so no dependency names it.
@@ -52,8 +53,8 @@ install_packages() {
 
 # The uncompressed kernel: booting that skips seconds of emulated decompression in every run.
 unpack_kernel() {
-  local name
-  name=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image-[0-9]/ { print $2; exit }')
+  local name=${METRALE_VM_KERNEL:-}
+  [ -n "$name" ] || name=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image-[0-9]/ { print $2; exit }')
   [ -n "$name" ] || fail "apt knows no kernel; run apt-get update"
   (cd "$vm" && apt-get -o APT::Sandbox::User=root download -qq "$name" && dpkg -x "$name"_*.deb kernel && rm -f "$name"_*.deb)
   python3 "$here/kernel.py" "$vm/kernel" "$vm/vmlinux"

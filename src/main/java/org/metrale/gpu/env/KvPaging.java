@@ -56,8 +56,7 @@ public record KvPaging(long arenaBytes, long namespace, OptionalLong salt) {
             complaints);
     OptionalLong salt = OptionalLong.empty();
     if (environment.value(SALT).isPresent()) {
-      salt =
-          OptionalLong.of(number(environment, SALT, KvPaging::unsigned, unsigned, complaints));
+      salt = OptionalLong.of(number(environment, SALT, KvPaging::unsigned, unsigned, complaints));
     }
     if (!complaints.isEmpty()) {
       throw new IllegalArgumentException("KV paging:\n  " + String.join("\n  ", complaints));

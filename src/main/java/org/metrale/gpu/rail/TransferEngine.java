@@ -307,9 +307,7 @@ final class TransferEngine implements RailLink.Owner {
   public void refused(RailLink link, RailPiece piece, VerbsWorkException cause) {
     RailTransfer transfer = piece.transfer();
     boolean isHopeless = !transfer.isDone() && isHopeless(piece, cause);
-    if (isHopeless
-        || transfer.isDone()
-        || transfer.order().direction().equals(Direction.READ)) {
+    if (isHopeless || transfer.isDone() || transfer.order().direction().equals(Direction.READ)) {
       giveBack(piece);
     } else {
       resting.addLast(new Resting(piece, System.nanoTime() + LATE_PACKET_NANOS));
@@ -330,8 +328,7 @@ final class TransferEngine implements RailLink.Owner {
     boolean isCertain =
         isRequestFault(cause)
             || (cause != null && cause.status().equals(VerbsWorkStatus.REMOTE_ACCESS));
-    boolean isLast =
-        isPeers(cause) && !recovering && links.stream().noneMatch(RailLink::isActive);
+    boolean isLast = isPeers(cause) && !recovering && links.stream().noneMatch(RailLink::isActive);
     return isCertain || isLast || piece.failedAgain() >= MOST_FAILURES;
   }
 

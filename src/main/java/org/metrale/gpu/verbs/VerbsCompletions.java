@@ -1,6 +1,7 @@
 package org.metrale.gpu.verbs;
 
 import java.nio.ByteBuffer;
+import java.nio.LongBuffer;
 import java.util.Objects;
 
 /**
@@ -10,13 +11,19 @@ import java.util.Objects;
  */
 public final class VerbsCompletions {
   private static final int COMPLETION_BYTES = 48;
-  private static final int ID = 0;
-  private static final int STATUS = 8;
-  private static final int VENDOR = 16;
-  private static final int BYTE_COUNT = 20;
-  private static final int QUEUE_PAIR = 28;
 
+  // In words of 8 bytes, two fields in some.
+  private static final int WORDS = COMPLETION_BYTES / Long.BYTES;
+  private static final int ID = 0;
+  private static final int STATUS_AND_OPCODE = 1;
+  private static final int VENDOR_AND_BYTE_COUNT = 2;
+  private static final int IMMEDIATE_AND_QUEUE_PAIR = 3;
+
+  private final LongBuffer words;
+
+  /** What the words are in; kept for as long as its address is in use. */
   private final ByteBuffer buffer;
+
   private final long address;
   private final int capacity;
   private final VerbsWorkException[] firstErrors;
@@ -24,6 +31,7 @@ public final class VerbsCompletions {
 
   private VerbsCompletions(int capacity) {
     this.buffer = VerbsWorkCalls.buffer(Math.multiplyExact(capacity, COMPLETION_BYTES));
+    this.words = buffer.asLongBuffer();
     this.address = VerbsWorkCalls.address(buffer);
     this.capacity = capacity;
     this.firstErrors = new VerbsWorkException[capacity];
@@ -60,7 +68,7 @@ public final class VerbsCompletions {
    * @throws IndexOutOfBoundsException if there is no such completion
    */
   public long workId(int index) {
-    return buffer.getLong(at(index) + ID);
+    return words.get(at(index) + ID);
   }
 
   /**
@@ -71,7 +79,7 @@ public final class VerbsCompletions {
    * @throws IndexOutOfBoundsException if there is no such completion
    */
   public boolean isSuccess(int index) {
-    return buffer.getInt(at(index) + STATUS) == VerbsWorkCalls.SUCCESS;
+    return VerbsWorkCalls.first(words.get(at(index) + STATUS_AND_OPCODE)) == VerbsWorkCalls.SUCCESS;
   }
 
   /**
@@ -82,7 +90,8 @@ public final class VerbsCompletions {
    * @throws IndexOutOfBoundsException if there is no such completion
    */
   public long byteCount(int index) {
-    return Integer.toUnsignedLong(buffer.getInt(at(index) + BYTE_COUNT));
+    return Integer.toUnsignedLong(
+        VerbsWorkCalls.second(words.get(at(index) + VENDOR_AND_BYTE_COUNT)));
   }
 
   /**
@@ -93,7 +102,7 @@ public final class VerbsCompletions {
    * @throws IndexOutOfBoundsException if there is no such completion
    */
   public int queuePairNumber(int index) {
-    return buffer.getInt(at(index) + QUEUE_PAIR);
+    return VerbsWorkCalls.second(words.get(at(index) + IMMEDIATE_AND_QUEUE_PAIR));
   }
 
   /**
@@ -120,11 +129,14 @@ public final class VerbsCompletions {
   VerbsWorkException rawFailure(int index) {
     VerbsWorkStatus status = VerbsWorkStatus.of(status(index));
     return new VerbsWorkException(
-        status, workId(index), buffer.getInt(at(index) + VENDOR), queuePairNumber(index));
+        status,
+        workId(index),
+        VerbsWorkCalls.first(words.get(at(index) + VENDOR_AND_BYTE_COUNT)),
+        queuePairNumber(index));
   }
 
   int status(int index) {
-    return buffer.getInt(index * COMPLETION_BYTES + STATUS);
+    return VerbsWorkCalls.first(words.get(index * WORDS + STATUS_AND_OPCODE));
   }
 
   long address() {
@@ -151,11 +163,11 @@ public final class VerbsCompletions {
 
   /** The id as the adapter has it, of a completion that is there. */
   long rawId(int index) {
-    return buffer.getLong(index * COMPLETION_BYTES + ID);
+    return words.get(index * WORDS + ID);
   }
 
   void rename(int index, long workId) {
-    buffer.putLong(index * COMPLETION_BYTES + ID, workId);
+    words.put(index * WORDS + ID, workId);
   }
 
   void firstError(int index, VerbsWorkException error) {
@@ -163,7 +175,7 @@ public final class VerbsCompletions {
   }
 
   private int at(int index) {
-    return Objects.checkIndex(index, size) * COMPLETION_BYTES;
+    return Objects.checkIndex(index, size) * WORDS;
   }
 
   @Override

@@ -1,7 +1,7 @@
 package org.metrale.gpu.verbs;
 
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
+import java.nio.LongBuffer;
 import java.util.Objects;
 
 /**
@@ -26,20 +26,30 @@ public final class VerbsWorkBatch {
   /** Bytes of one request in the buffer. */
   static final int REQUEST_BYTES = 64;
 
+  // In words of 8 bytes: a view of longs stores without asking for the order of bytes.
+  private static final int WORDS = REQUEST_BYTES / Long.BYTES;
   private static final int ID = 0;
-  private static final int LOCAL_ADDRESS = 8;
-  private static final int REMOTE_ADDRESS = 16;
-  private static final int LENGTH_AND_LKEY = 40;
-  private static final int RKEY_AND_OPCODE = 48;
-  private static final int FLAGS_AND_IMMEDIATE = 56;
-
-  private static final boolean LITTLE = ByteOrder.nativeOrder().equals(ByteOrder.LITTLE_ENDIAN);
+  private static final int LOCAL_ADDRESS = 1;
+  private static final int REMOTE_ADDRESS = 2;
+  private static final int LENGTH_AND_LKEY = 5;
+  private static final int RKEY_AND_OPCODE = 6;
+  private static final int FLAGS_AND_IMMEDIATE = 7;
 
   private final ByteBuffer buffer;
+  private final LongBuffer words;
   private final long address;
   private final int capacity;
   private final long[] workIds;
-  private final VerbsMemoryRegion[] regions;
+
+  /** Neighbouring requests of one region are a run; each with the place that it begins at. */
+  private final VerbsMemoryRegion[] runRegions;
+
+  private final int[] runStarts;
+  private int firstRun;
+  private int runs;
+
+  /** The region of the last run; null if there is none. */
+  private VerbsMemoryRegion current;
 
   /** Requests before this one have been taken. */
   private int first;
@@ -50,12 +60,14 @@ public final class VerbsWorkBatch {
   private VerbsWorkBatch(int capacity) {
     // One place more, for the number of requests that a call has taken.
     this.buffer = VerbsWorkCalls.buffer(Math.multiplyExact(capacity + 1, REQUEST_BYTES));
+    this.words = buffer.asLongBuffer();
     this.address = VerbsWorkCalls.address(buffer);
     this.capacity = capacity;
     this.workIds = new long[capacity];
-    this.regions = new VerbsMemoryRegion[capacity];
+    this.runRegions = new VerbsMemoryRegion[capacity];
+    this.runStarts = new int[capacity];
     for (int i = 0; i < capacity; i++) {
-      buffer.putLong(i * REQUEST_BYTES + FLAGS_AND_IMMEDIATE, pair(VerbsWorkCalls.SIGNALED, 0));
+      words.put(i * WORDS + FLAGS_AND_IMMEDIATE, VerbsWorkCalls.pair(VerbsWorkCalls.SIGNALED, 0));
     }
   }
 
@@ -132,24 +144,23 @@ public final class VerbsWorkBatch {
     if (lengthBytes <= 0 || lengthBytes > Integer.toUnsignedLong(-1)) {
       throw new IllegalArgumentException("lengthBytes: wanted 1 to 2^32-1, got " + lengthBytes);
     }
-    int at = end * REQUEST_BYTES;
-    buffer.putLong(at + LOCAL_ADDRESS, region.address() + offset);
-    buffer.putLong(at + REMOTE_ADDRESS, remoteAddress);
-    buffer.putLong(at + LENGTH_AND_LKEY, pair((int) lengthBytes, region.lkey()));
-    buffer.putLong(at + RKEY_AND_OPCODE, pair(rkey, opcode));
+    int at = end * WORDS;
+    words.put(at + LOCAL_ADDRESS, region.address() + offset);
+    words.put(at + REMOTE_ADDRESS, remoteAddress);
+    words.put(at + LENGTH_AND_LKEY, VerbsWorkCalls.pair((int) lengthBytes, region.lkey()));
+    words.put(at + RKEY_AND_OPCODE, VerbsWorkCalls.pair(rkey, opcode));
     workIds[end] = workId;
-    if (regions[end] != region) {
-      regions[end] = region;
+    if (current != region) {
+      beginRun(region);
     }
     longest = Math.max(longest, lengthBytes);
     end++;
   }
 
-  /** Two neighbouring 32-bit fields as one store. */
-  private static long pair(int low, int high) {
-    return LITTLE
-        ? (low & 0xFFFF_FFFFL) | ((long) high << 32)
-        : (high & 0xFFFF_FFFFL) | ((long) low << 32);
+  private void beginRun(VerbsMemoryRegion region) {
+    current = region;
+    runRegions[runs] = region;
+    runStarts[runs++] = end;
   }
 
   /**
@@ -184,6 +195,9 @@ public final class VerbsWorkBatch {
     first = 0;
     end = 0;
     longest = 0;
+    firstRun = 0;
+    runs = 0;
+    current = null;
   }
 
   int first() {
@@ -194,12 +208,17 @@ public final class VerbsWorkBatch {
     return longest;
   }
 
-  long workId(int index) {
-    return workIds[index];
+  int firstRun() {
+    return firstRun;
   }
 
-  VerbsMemoryRegion region(int index) {
-    return regions[index];
+  /** Where a run ends, among the next {@code count} requests and counted from the first of them. */
+  int runEnd(int run, int count) {
+    return run + 1 < runs ? Math.min(count, runStarts[run + 1] - first) : count;
+  }
+
+  VerbsMemoryRegion runRegion(int run) {
+    return runRegions[run];
   }
 
   long addressOf(int index) {
@@ -216,13 +235,26 @@ public final class VerbsWorkBatch {
     return buffer.getInt(capacity * REQUEST_BYTES);
   }
 
-  void number(int index, long id) {
-    buffer.putLong(index * REQUEST_BYTES + ID, id);
+  /** Gives the next requests their ids: {@code above}, or'ed with the numbers from {@code from}. */
+  void number(int count, long above, long from, long mask) {
+    LongBuffer to = words;
+    int at = first * WORDS + ID;
+    for (int i = 0; i < count; i++) {
+      to.put(at + i * WORDS, above | ((from + i) & mask));
+    }
+  }
+
+  /** Copies the callers' numbers of the next requests, from the {@code skip}-th on. */
+  void copyWorkIds(int skip, long[] to, int at, int count) {
+    System.arraycopy(workIds, first + skip, to, at, count);
   }
 
   /** Drops the first requests, which the queue pair has taken. */
   void taken(int count) {
     first += count;
+    while (firstRun + 1 < runs && runStarts[firstRun + 1] <= first) {
+      firstRun++;
+    }
     if (first == end) {
       clear();
     }

@@ -28,7 +28,26 @@ final class VerbsWorkCalls {
 
   static final int FLUSHED = verbs.METRALE_IBV_WC_WR_FLUSH_ERR;
 
+  private static final boolean LITTLE = ByteOrder.nativeOrder().equals(ByteOrder.LITTLE_ENDIAN);
+
   private VerbsWorkCalls() {}
+
+  /** Two neighbouring 32-bit fields as one word. */
+  static long pair(int low, int high) {
+    return LITTLE
+        ? (low & 0xFFFF_FFFFL) | ((long) high << 32)
+        : (high & 0xFFFF_FFFFL) | ((long) low << 32);
+  }
+
+  /** The first of two neighbouring 32-bit fields. */
+  static int first(long word) {
+    return (int) (LITTLE ? word : word >>> 32);
+  }
+
+  /** The second of two neighbouring 32-bit fields. */
+  static int second(long word) {
+    return (int) (LITTLE ? word >>> 32 : word);
+  }
 
   static long address(ibv_qp pair) {
     return pair.address();

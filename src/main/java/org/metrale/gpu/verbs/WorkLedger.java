@@ -65,15 +65,15 @@ final class WorkLedger {
       return 0;
     }
     int first = batch.first();
-    long next = posted;
-    for (int i = 0; i < count; i++, next++) {
-      batch.number(first + i, place | (next & NUMBER_MASK));
-      workIds[(int) next & mask] = batch.workId(first + i);
-    }
-    hold(batch, first, count);
+    batch.number(count, place, posted & NUMBER_MASK, NUMBER_MASK);
+    int at = (int) posted & mask;
+    int untilEnd = Math.min(count, workIds.length - at);
+    batch.copyWorkIds(0, workIds, at, untilEnd);
+    batch.copyWorkIds(untilEnd, workIds, 0, count - untilEnd);
+    hold(batch, count);
     int code = VerbsWorkCalls.post(pair, batch.addressOf(first), count, batch.acceptedAddress());
     if (code == count) {
-      posted = next;
+      posted += count;
       batch.taken(count);
       return count;
     }
@@ -92,19 +92,17 @@ final class WorkLedger {
     return taken;
   }
 
-  private void hold(VerbsWorkBatch batch, int first, int count) {
+  private void hold(VerbsWorkBatch batch, int count) {
     int begun = 0;
     try {
-      int i = 0;
-      while (i < count) {
-        VerbsMemoryRegion region = batch.region(first + i);
-        do {
-          i++;
-        } while (i < count && batch.region(first + i) == region);
+      int done = 0;
+      for (int run = batch.firstRun(); done < count; run++) {
+        VerbsMemoryRegion region = batch.runRegion(run);
         region.pin();
+        done = batch.runEnd(run, count);
         int at = (int) (holdsBegun + begun) & mask;
         heldRegions[at] = region;
-        heldUntil[at] = posted + i - 1;
+        heldUntil[at] = posted + done - 1;
         begun++;
       }
     } catch (IllegalStateException closed) {
@@ -143,11 +141,13 @@ final class WorkLedger {
    */
   synchronized void retire(VerbsCompletions completions, int from, int to) {
     long over = retired;
+    long end = posted;
+    long[] ids = workIds;
     for (int i = from; i < to; i++) {
-      if (over == posted || (completions.rawId(i) & NUMBER_MASK) != (over & NUMBER_MASK)) {
+      if (over == end || (completions.rawId(i) & NUMBER_MASK) != (over & NUMBER_MASK)) {
         throw new IllegalStateException(unexpected(completions, i, over));
       }
-      completions.rename(i, workIds[(int) over & mask]);
+      completions.rename(i, ids[(int) over & mask]);
       over++;
       if (completions.status(i) != VerbsWorkCalls.SUCCESS) {
         failed(completions, i);

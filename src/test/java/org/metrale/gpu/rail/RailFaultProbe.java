@@ -9,7 +9,8 @@ import org.metrale.gpu.wire.RailDialect;
 
 /**
  * Reads from a peer while this process's software GPU host has a fault, until the second rail has
- * failed and, unless the argument is {@code gone}, carries again. Prints what was wrong with the bytes, and why the rail failed.
+ * failed and, unless the argument is {@code gone}, carries again. Prints what was wrong with the
+ * bytes, and why the rail failed.
  */
 final class RailFaultProbe {
   private static final int BYTES = (4 << 20) + 5;

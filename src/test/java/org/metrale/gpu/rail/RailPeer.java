@@ -160,8 +160,7 @@ public final class RailPeer {
             new Half(
                 death,
                 rails.size(),
-                new ServedRails(
-                    rails, dialect, share, MemoryLedger.of(0), new PacketNumbers())));
+                new ServedRails(rails, dialect, share, MemoryLedger.of(0), new PacketNumbers())));
       }
       return share;
     }

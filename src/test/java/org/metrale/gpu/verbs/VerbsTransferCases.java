@@ -153,8 +153,7 @@ abstract class VerbsTransferCases {
   void aLocalKeyOfAnotherDomainIsThisSidesFault() throws Exception {
     VerbsMemoryRegion far = server.memory(4096, VerbsAccess.READ_WRITE);
     try (VerbsProtectionDomain other = VerbsProtectionDomain.open(client.device);
-        VerbsMemoryRegion near =
-            VerbsMemoryRegion.allocate(other, 4096, VerbsAccess.LOCAL_WRITE)) {
+        VerbsMemoryRegion near = VerbsMemoryRegion.allocate(other, 4096, VerbsAccess.LOCAL_WRITE)) {
       batch.read(1, near, 0, 8, far.address(), far.rkey());
       client.pair.post(batch);
       assertEquals(1, client.completions.poll(done, LIMIT));
@@ -178,6 +177,35 @@ abstract class VerbsTransferCases {
     batch.clear();
     assertThrows(
         IllegalStateException.class, () -> near.read(0, ByteBuffer.allocate(1)), "use after close");
+  }
+
+  /** Posted in parts that end in the middle of a region's requests. */
+  @Test
+  void eachRegionIsHeldUntilItsOwnRequestsAreOver() throws Exception {
+    VerbsMemoryRegion far = server.memory(4096, VerbsAccess.READ_WRITE);
+    VerbsMemoryRegion[] near = {
+      client.memory(64, VerbsAccess.LOCAL_WRITE),
+      client.memory(64, VerbsAccess.LOCAL_WRITE),
+      client.memory(64, VerbsAccess.LOCAL_WRITE)
+    };
+    for (int i = 0; i < 42; i++) {
+      batch.read(i, near[i / 14], i % 14, 1, far.address(), far.rkey());
+    }
+    assertEquals(16, client.pair.post(batch));
+    assertThrows(IllegalStateException.class, near[0]::close);
+    assertThrows(IllegalStateException.class, near[1]::close);
+    int next = 0;
+    while (next < 42) {
+      int count = client.completions.await(done, LIMIT);
+      assertTrue(count > 0);
+      for (int i = 0; i < count; i++) {
+        assertEquals(next++, done.workId(i));
+      }
+      client.pair.post(batch);
+    }
+    for (VerbsMemoryRegion region : near) {
+      region.close();
+    }
   }
 
   @Test
