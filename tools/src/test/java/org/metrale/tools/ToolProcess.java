@@ -59,7 +59,7 @@ record ToolProcess(int exitCode, String out, String err) {
   }
 
   /** A command that is about to be started. */
-  static ProcessBuilder builder(String... arguments) {
+  static ProcessBuilder builder(String... arguments) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     // What that says goes into logs of their own, which the build looks at when all tests are over.
