@@ -175,7 +175,7 @@ final class Areas {
   private void realReads(Path file) throws IOException, InterruptedException {
     Path folder = setting.base().resolve("cppbuild/real");
     if (!Files.isDirectory(folder)) {
-      System.err.println("reads by the real libcufile: left out, ./cppbuild.sh real was not run");
+      results.remark("reads by the real libcufile: left out, `./cppbuild.sh real` was not run");
       return;
     }
     List<Path> all;
@@ -221,7 +221,7 @@ final class Areas {
         }
         return;
       }
-      System.err.println(name + ": C ended with " + child.code() + ": " + child.errors());
+      results.remark(name + ": left out, C ended with " + child.code() + ": " + child.errors());
     }
   }
 
