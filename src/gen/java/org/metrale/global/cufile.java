@@ -552,13 +552,14 @@ static {
 // Parsed from metrale_cufile.h
 
 /*
- * Flat calls of cuFile and of the file system for the checked layer: handles and addresses as 64-bit
- * integers, both halves of a CUfileError_t in one, so that a call from Java neither unboxes nor
- * allocates. The caller has checked every argument.
+ * Flat calls of cuFile and of the file system for the checked layer: handles and addresses as
+ * 64-bit integers, both halves of a CUfileError_t in one, so that a call from Java neither unboxes
+ * nor allocates. The caller has checked every argument.
  *
  * A control call answers metrale_cufile_pack: 0, or the CUDA code above the cuFile code. A transfer
- * answers bytes, or minus a code: an errno below 5000, a cuFile code above, whichever way the library
- * chose to say it. errno is read in the statement after the call; an error without one is EIO.
+ * answers bytes, or minus a code: an errno below 5000, a cuFile code above, whichever way the
+ * library chose to say it, or minus metrale_cufile_pack where the context could not be made
+ * current. errno is read in the statement after the call; an error without one is EIO.
  */
 // #ifndef METRALE_CUFILE_H
 // #define METRALE_CUFILE_H
@@ -620,6 +621,21 @@ public static native @Cast("int64_t") long metrale_cufile_load(@Cast("int64_t") 
 
 public static native void metrale_cufile_store(@Cast("int64_t") long _address, @Cast("int64_t") long value);
 
+// #endif
+
+
+// Parsed from metrale_cufile_batch.h
+
+/*
+ * Flat calls of cuFile's batches for the checked layer, in the conventions of metrale_cufile.h.
+ */
+// #ifndef METRALE_CUFILE_BATCH_H
+// #define METRALE_CUFILE_BATCH_H
+// #include <stdint.h>
+
+// #ifndef METRALE_PARSER
+// #endif
+
 /* A batch handle, or minus the packed error. */
 public static native @Cast("int64_t") long metrale_cufile_batch_setup(int entries);
 
@@ -638,8 +654,8 @@ public static native @Cast("int64_t") long metrale_cufile_batch_submit(@Cast("in
                                                   @Cast("int64_t") long requests);
 
 /*
- * Waits until `min` transfers ended or the time is over. Answers the packed error, or minus one less
- * than the number of events written.
+ * Waits until `min` transfers ended or the time is over. Answers the packed error, or minus one
+ * less than the number of events written.
  */
 public static native @Cast("int64_t") long metrale_cufile_batch_status(@Cast("int64_t") long batch, int min, int max, @Cast("int64_t") long events,
                                                   @Cast("int64_t") long timeout_nanos);
@@ -650,6 +666,22 @@ public static native @Cast("int64_t") long metrale_cufile_batch_event(@Cast("int
 public static native @Cast("int64_t") long metrale_cufile_batch_cancel(@Cast("int64_t") long batch);
 
 public static native void metrale_cufile_batch_destroy(@Cast("int64_t") long batch);
+
+// #endif
+
+
+// Parsed from metrale_cufile_facts.h
+
+/*
+ * Flat calls of what cuFile tells of itself, for the checked layer: properties, parameters and
+ * statistics, in the conventions of metrale_cufile.h.
+ */
+// #ifndef METRALE_CUFILE_FACTS_H
+// #define METRALE_CUFILE_FACTS_H
+// #include <stdint.h>
+
+// #ifndef METRALE_PARSER
+// #endif
 
 /* The driver's properties in the header's order, twelve of them. */
 public static native @Cast("int64_t") long metrale_cufile_properties(@Cast("int64_t*") LongPointer out);
@@ -696,8 +728,8 @@ public static native @Cast("int64_t") long metrale_cufile_stats_reset();
 
 /*
  * Statistics of a level as 64-bit words: the basic ones, from level 2 on two histograms of 32, at
- * level 3 the number of devices and per device its UUID (2 words) and counters. A library from before
- * cuFileReadv has shorter basic ones: the words it lacks are 0. `out` has room for
+ * level 3 the number of devices and per device its UUID (2 words) and counters. A library from
+ * before cuFileReadv has shorter basic ones: the words it lacks are 0. `out` has room for
  * metrale_cufile_stats_words(3).
  */
 public static native int metrale_cufile_stats_words(int level);
@@ -711,8 +743,8 @@ public static native @Cast("int64_t") long metrale_cufile_stats(int level, @Cast
 // Parsed from metrale_file.h
 
 /*
- * Flat calls of the file system for the checked cuFile layer. Everything answers 0 or a count, or minus
- * errno, read in the statement after the call.
+ * Flat calls of the file system for the checked cuFile layer. Everything answers 0 or a count, or
+ * minus errno, read in the statement after the call.
  */
 // #ifndef METRALE_FILE_H
 // #define METRALE_FILE_H
@@ -788,6 +820,8 @@ public static native String metrale_errno_text(int number);
 
 /* The errno values that are compared with. */
 public static native int metrale_errno_invalid();
+
+public static native int metrale_errno_timed_out();
 
 public static native int metrale_errno_unsupported();
 // #endif

@@ -707,8 +707,9 @@ static {
  * Flat calls of NCCL for the checked layer: handles and addresses as 64-bit integers, so that a call
  * from Java neither unboxes nor allocates. The caller has checked every argument.
  *
- * Answers: an ncclResult_t; METRALE_NCCL_CLOSED for a stream that was closed; METRALE_NCCL_CUDA less a
- * CUresult where the driver refused. Functions that make something write it to a cell that outlives
+ * Answers: an ncclResult_t; METRALE_NCCL_CLOSED for a stream that was closed; METRALE_NCCL_AGAIN for a
+ * thread that does not own the communicator any more; METRALE_NCCL_CUDA less a CUresult where the driver
+ * refused. Functions that make something write it to a cell that outlives
  * the call, so that another thread can abort what is being made.
  */
 // #ifndef METRALE_NCCL_H
@@ -717,6 +718,34 @@ static {
 // #endif
 
 public static native void metrale_nccl_use_driver(@Cast("int64_t") long functions);
+
+/* Native memory of a communicator, for metrale_nccl_rank_own. */
+public static native @Cast("int64_t") long metrale_nccl_rank_open();
+
+/*
+ * Says what an owner needs, and answers the epoch of its ownership. Only for who has the communicator.
+ * [in] events: `capacity` handles, a power of two. next: the number of the next operation.
+ */
+public static native @Cast("int64_t") long metrale_nccl_rank_own(@Cast("int64_t") long rank, @Cast("int64_t") long comm, @Cast("int64_t") long events, int _capacity,
+                                            @Cast("int64_t") long next);
+
+/* Nobody owns it any more, as soon as metrale_nccl_barrier has been called too. */
+public static native void metrale_nccl_rank_disown(@Cast("int64_t") long rank);
+
+/* After this no owner is let in any more that was disowned before, and one that is inside is seen. */
+public static native void metrale_nccl_barrier();
+
+/* Gives the memory back. Nobody owns it, and nobody is inside. */
+public static native void metrale_nccl_rank_recycle(@Cast("int64_t") long rank);
+
+/*
+ * The owner's way to queue one two-sided operation and to record its event behind it; METRALE_NCCL_AGAIN
+ * if it does not own the communicator any more. `what` holds the kind in bits 0 to 7, the type in 8 to 15,
+ * the reduction in 16 to 47, the peer in 48 to 63: arguments cost time.
+ */
+public static native int metrale_nccl_submit_owned(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long epoch, @Cast("int64_t") long send,
+                                            @Cast("int64_t") long recv, @Cast("int64_t") long count, @Cast("int64_t") long slot,
+                                            @Cast("int64_t") long generation);
 
 /*
  * Queues one two-sided operation and, if that is done, records the event behind it. `what` holds the
@@ -810,6 +839,15 @@ public static native int metrale_ncclCommResume(@Cast("int64_t") long context, @
 public static native int metrale_ncclCommMemStats(@Cast("int64_t") long comm, @Cast("int64_t*") LongPointer four);
 public static native int metrale_ncclCommMemStats(@Cast("int64_t") long comm, @Cast("int64_t*") LongBuffer four);
 public static native int metrale_ncclCommMemStats(@Cast("int64_t") long comm, @Cast("int64_t*") long[] four);
+
+/*
+ * [out] thirteen: rank, ranks, CUDA device, NVML device, device side, multimem, kind of GIN, LSA teams, RMA
+ * by the host, kind of railed GIN, hash, CFT, multicast by CFT. Only for a library that has the structure
+ * as it is here.
+ */
+public static native int metrale_ncclCommQueryProperties(@Cast("int64_t") long comm, @Cast("int64_t*") LongPointer thirteen);
+public static native int metrale_ncclCommQueryProperties(@Cast("int64_t") long comm, @Cast("int64_t*") LongBuffer thirteen);
+public static native int metrale_ncclCommQueryProperties(@Cast("int64_t") long comm, @Cast("int64_t*") long[] thirteen);
 
 /* [out] three: ranks, this rank, the device. */
 public static native int metrale_ncclCommDescribe(@Cast("int64_t") long comm, IntPointer three);

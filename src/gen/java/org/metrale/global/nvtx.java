@@ -334,9 +334,9 @@ public static native void nvtxDomainDestroy(nvtxDomainRegistration domain);
 // Parsed from metrale_nvtx.h
 
 /*
- * Flat calls of NVTX for the checked layer: handles as 64-bit integers, attributes built in C, so that
- * a range costs two crossings and no memory. Texts are UTF-8 that ends in a NUL; the tool copies them.
- * A domain of 0 is the default one. The caller has checked every argument.
+ * Flat calls of NVTX for the checked layer: handles as 64-bit integers, attributes built in C, so
+ * that a range costs two crossings and no memory. Texts are UTF-8 that ends in a NUL; the tool
+ * copies them. A domain of 0 is the default one. The caller has checked every argument.
  */
 // #ifndef METRALE_NVTX_H
 // #define METRALE_NVTX_H
@@ -370,6 +370,15 @@ public static native void metrale_nvtx_name_thread(@Const byte[] name);
 /* Begins a range on the calling thread's stack; the level is the tool's, or a negative number. */
 public static native int metrale_nvtx_push(@Cast("int64_t") long domain, @Cast("int64_t") long string, int category, int argb,
                                     int payload_type, @Cast("int64_t") long payload);
+
+/*
+ * What metrale_nvtx_push would be given each time, kept for as long as the process lives; 0 if
+ * there is no memory for it.
+ */
+public static native @Cast("int64_t") long metrale_nvtx_prepare(@Cast("int64_t") long domain, @Cast("int64_t") long string, int category, int argb);
+
+/* As metrale_nvtx_push, with what was prepared. */
+public static native int metrale_nvtx_push_prepared(@Cast("int64_t") long prepared);
 
 /* As metrale_nvtx_push, with a text that is not registered. */
 public static native int metrale_nvtx_push_text(@Cast("int64_t") long domain, @Const BytePointer text, int category,

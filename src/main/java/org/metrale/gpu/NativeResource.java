@@ -1,6 +1,8 @@
 package org.metrale.gpu;
 
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
@@ -8,24 +10,38 @@ import java.util.function.Supplier;
  * A native object with exactly one owner and exactly one release.
  *
  * <p><b>Ownership:</b> an object keeps everything it needs open until it is closed itself. Closing
- * is idempotent; closing while a call runs or a dependent is open is refused with an {@link
- * IllegalStateException} instead of freeing memory under somebody's feet. Any use after close names
- * the object that is closed.
+ * is idempotent. Calls that run are awaited, for a second at most; while a dependent is open, or a
+ * call does not end, the close is refused with an {@link IllegalStateException} instead of freeing
+ * memory under somebody's feet. Any use after close names the object that is closed.
  *
- * <p><b>Threading:</b> safe for any number of threads. Nothing here depends on the garbage
- * collector.
+ * <p><b>Threading:</b> safe for any number of threads; of several that close at once one does it.
+ * Nothing here depends on the garbage collector.
  */
 public abstract class NativeResource implements AutoCloseable {
-  private static final int CLOSED = -1;
-  private static final long DECISION_NANOS = 20_000;
+  private static final AtomicReferenceFieldUpdater<NativeResource, Thread> CLOSER =
+      AtomicReferenceFieldUpdater.newUpdater(NativeResource.class, Thread.class, "closer");
 
-  /** Closed unless work is found that goes on; then open again. */
-  private static final int CLOSING = -2;
+  private static final long CALL = 1;
+  private static final long DEPENDENT = 1L << 31;
+  private static final long CALLS = DEPENDENT - 1;
 
-  /** Calls in flight plus open dependents, or one of the two above. */
-  private final AtomicInteger uses = new AtomicInteger();
+  /** Added by who closes; alone, when no call runs any more, it lets none begin. */
+  private static final long CLOSING = 1L << 62;
+
+  private static final long CLOSED = Long.MIN_VALUE;
+
+  private static final long DRAIN_NANOS = 1_000_000_000;
+  private static final long PAUSE_NANOS = 20_000;
+
+  /**
+   * Calls in the low 31 bits and dependents above, perhaps {@link #CLOSING}; or {@link #CLOSED}.
+   */
+  private final AtomicLong uses = new AtomicLong();
 
   private final NativeResource[] needs;
+
+  /** The thread that closes this or tries to. */
+  private volatile Thread closer;
 
   /** Whether {@link PendingWork} is asked before this is closed. */
   volatile boolean lent;
@@ -41,9 +57,12 @@ public abstract class NativeResource implements AutoCloseable {
    */
   protected NativeResource(NativeResource... needs) {
     this.needs = needs.clone();
+    for (NativeResource need : this.needs) {
+      Objects.requireNonNull(need, "need");
+    }
     for (int held = 0; held < this.needs.length; held++) {
-      if (!this.needs[held].tryAcquire()) {
-        releaseFirst(held);
+      if (!this.needs[held].begin(DEPENDENT)) {
+        letGoOfFirst(held);
         throw new IllegalStateException(this.needs[held] + " is closed");
       }
     }
@@ -68,20 +87,37 @@ public abstract class NativeResource implements AutoCloseable {
   }
 
   /**
-   * Marks the beginning of a native call; pair with {@link #release()} in a {@code finally}. The
-   * form without a lambda is for hot paths.
+   * Marks the beginning of a native call, which a close waits for; pair with {@link #release()} in
+   * a {@code finally}. The form without a lambda is for hot paths.
    *
    * @throws IllegalStateException if this object is closed
    */
   protected final void acquire() {
-    if (!tryAcquire()) {
+    if (!begin(CALL)) {
       throw new IllegalStateException(this + " is closed");
     }
   }
 
   /** Marks the end of a native call begun with {@link #acquire()}. */
   protected final void release() {
-    uses.getAndDecrement();
+    uses.getAndAdd(-CALL);
+  }
+
+  /**
+   * Marks the beginning of work that outlives its call, before which a close is refused like before
+   * a dependent; ended by {@link #letGo()}.
+   *
+   * @throws IllegalStateException if this object is closed
+   */
+  protected final void hold() {
+    if (!begin(DEPENDENT)) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
+  /** Marks the end of work begun with {@link #hold()}. */
+  protected final void letGo() {
+    uses.getAndAdd(-DEPENDENT);
   }
 
   /**
@@ -92,8 +128,8 @@ public abstract class NativeResource implements AutoCloseable {
 
   /**
    * Closes what this object made for itself and nobody else closes. Called by {@link #close()} of
-   * an open object before it looks whether anything else is open; may refuse the close by throwing
-   * an {@link IllegalStateException}.
+   * an open object before it looks whether anything else is open, by one thread at a time and never
+   * after {@link #free()}; may refuse the close by throwing an {@link IllegalStateException}.
    */
   protected void closeOwn() {}
 
@@ -103,7 +139,7 @@ public abstract class NativeResource implements AutoCloseable {
    * @return true once the object is closed
    */
   public final boolean isClosed() {
-    return uses.get() < 0;
+    return !isOpen(uses.get());
   }
 
   /**
@@ -111,57 +147,101 @@ public abstract class NativeResource implements AutoCloseable {
    *
    * <p>A second close does nothing.
    *
-   * @throws IllegalStateException if calls or dependents are open, or a device works on this
-   *     memory; the object stays usable
+   * <p><b>Blocking:</b> for calls that run, a second at most, and as {@link #free()} does.
+   *
+   * @throws IllegalStateException if dependents are open, a call does not end, a device works on
+   *     this memory, or this thread is closing the object already; the object stays usable
    */
   @Override
   public final void close() {
-    if (!isClosed()) {
-      closeOwn();
-    }
-    int seen = lent ? closeUnlessAtWork() : uses.compareAndExchange(0, CLOSED);
-    if (seen == CLOSED) {
+    if (!beginClose()) {
       return;
     }
-    if (seen != 0) {
-      throw new IllegalStateException(this + " has " + seen + " calls or dependents open");
+    try {
+      closeOwn();
+      drain();
+    } finally {
+      closer = null;
     }
     LeakReport.closed(watch);
     try {
       free();
     } finally {
-      releaseFirst(needs.length);
+      letGoOfFirst(needs.length);
     }
   }
 
-  /** Closes what no work goes on with; what stood in the way, or 0. */
-  private int closeUnlessAtWork() {
-    int seen = uses.compareAndExchange(0, CLOSING);
-    while (seen == CLOSING) {
-      // Another thread decides, which takes a moment and may end either way.
-      LockSupport.parkNanos(DECISION_NANOS);
-      seen = uses.compareAndExchange(0, CLOSING);
+  /** Makes this thread the one that closes; false if the object is closed. */
+  private boolean beginClose() {
+    Thread self = Thread.currentThread();
+    while (uses.get() != CLOSED) {
+      if (CLOSER.compareAndSet(this, null, self)) {
+        if (uses.get() != CLOSED) {
+          return true;
+        }
+        closer = null;
+        return false;
+      }
+      if (closer == self) {
+        throw new IllegalStateException(this + " is being closed by this thread");
+      }
+      // Another thread decides, which may end either way.
+      LockSupport.parkNanos(this, PAUSE_NANOS);
     }
-    if (seen != 0) {
-      return seen;
+    return false;
+  }
+
+  /** Waits for the calls that run and marks this as closed; if that is refused, as open again. */
+  private void drain() {
+    if (dependents(uses.get()) != 0) {
+      // What is done may still be counted, until somebody looks.
+      PendingWork.settle();
     }
-    int end = 0;
+    long seen;
+    do {
+      seen = uses.get();
+      requireNoDependents(seen);
+    } while (!uses.compareAndSet(seen, seen + CLOSING));
+    boolean refused = true;
     try {
-      String user = PendingWork.userOf(this);
+      long begin = System.nanoTime();
+      for (seen = uses.get(); seen != CLOSING; seen = uses.get()) {
+        // A call that runs may have made one.
+        requireNoDependents(seen);
+        if (System.nanoTime() - begin > DRAIN_NANOS) {
+          throw new IllegalStateException(this + " has " + (seen & CALLS) + " calls running");
+        }
+        LockSupport.parkNanos(this, PAUSE_NANOS);
+      }
+      String user = lent ? PendingWork.userOf(this) : null;
       if (user != null) {
         throw new IllegalStateException(this + " is in use by " + user);
       }
-      end = CLOSED;
-      return 0;
+      uses.set(CLOSED);
+      refused = false;
     } finally {
-      uses.set(end);
+      if (refused) {
+        uses.getAndAdd(-CLOSING);
+      }
     }
   }
 
-  private boolean tryAcquire() {
-    int seen = uses.get();
-    while (seen >= 0) {
-      if (uses.compareAndSet(seen, seen + 1)) {
+  private void requireNoDependents(long seen) {
+    long dependents = dependents(seen);
+    if (dependents != 0) {
+      throw new IllegalStateException(this + " has " + dependents + " dependents open");
+    }
+  }
+
+  private static long dependents(long seen) {
+    return (seen & ~CLOSING) / DEPENDENT;
+  }
+
+  /** Counts one more use; false if this is closed. */
+  private boolean begin(long use) {
+    long seen = uses.get();
+    while (isOpen(seen)) {
+      if (uses.compareAndSet(seen, seen + use)) {
         return true;
       }
       seen = uses.get();
@@ -169,9 +249,14 @@ public abstract class NativeResource implements AutoCloseable {
     return false;
   }
 
-  private void releaseFirst(int count) {
+  /** Also while a close waits for a call: that may call again, or make a dependent. */
+  private static boolean isOpen(long seen) {
+    return seen >= 0 && seen != CLOSING;
+  }
+
+  private void letGoOfFirst(int count) {
     for (int i = count - 1; i >= 0; i--) {
-      needs[i].release();
+      needs[i].letGo();
     }
   }
 }

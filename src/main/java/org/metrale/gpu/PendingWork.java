@@ -29,6 +29,11 @@ public final class PendingWork {
      * @return a text that names the work; null if there is none
      */
     String userOf(NativeResource memory);
+
+    /**
+     * Lets go of what is counted for work that is done by now, before anybody is refused for it.
+     */
+    default void settle() {}
   }
 
   private static final List<Source> SOURCES = new CopyOnWriteArrayList<>();
@@ -51,6 +56,10 @@ public final class PendingWork {
    */
   public static void lend(NativeResource memory) {
     memory.lent = true;
+  }
+
+  static void settle() {
+    SOURCES.forEach(Source::settle);
   }
 
   static String userOf(NativeResource memory) {

@@ -1,5 +1,6 @@
 package org.metrale.presets;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.bytedeco.javacpp.ClassProperties;
@@ -38,6 +39,25 @@ final class Recipe {
     properties.get("platform.include").removeIf(file -> !Arrays.asList(includes).contains(file));
     if (Loader.isLoadLibraries()) {
       properties.get("global").removeIf(name -> !name.startsWith("org.metrale."));
+      // JavaCPP 1.5.10 writes "jni" and the global class's name over it for every structure.
+      properties.put("platform.library", new Kept(properties.getProperty("platform.library")));
+    }
+  }
+
+  /** A list of one value, whatever is done to it. */
+  private static final class Kept extends ArrayList<String> {
+    private static final long serialVersionUID = 1;
+
+    Kept(String value) {
+      super(List.of(value));
+    }
+
+    @Override
+    public void clear() {}
+
+    @Override
+    public boolean add(String value) {
+      return false;
     }
   }
 
@@ -66,7 +86,8 @@ final class Recipe {
         "            public String open(String path, int mode, String refused) {"
             + " return metrale_table_open(path, mode, refused); }",
         "            public String file() { return metrale_table_file(); }",
-        "            public boolean exports(String symbol) { return metrale_table_exports(symbol); }",
+        "            public boolean exports(String symbol) { return metrale_table_exports(symbol);"
+            + " }",
         "            public int count() { return metrale_table_count(); }",
         "            public String name(int index) { return metrale_table_name(index); }",
         "            public boolean bound(int index) { return metrale_table_bound(index); }",
@@ -110,8 +131,10 @@ final class Recipe {
             "    @Namespace private static native @Name(\""
                 + function
                 + "\") void metraleInitialize(S s);",
-            "    @Override public S position(long position) { return (S)super.position(position); }",
-            "    @Override public S getPointer(long i) { return new S((Pointer)this).offsetAddress(i); }",
+            "    @Override public S position(long position) { return (S)super.position(position);"
+                + " }",
+            "    @Override public S getPointer(long i) { return new"
+                + " S((Pointer)this).offsetAddress(i); }",
             "    public native @Cast(\""
                 + type[0]
                 + "\") "

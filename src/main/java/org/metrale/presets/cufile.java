@@ -21,6 +21,8 @@ import org.bytedeco.javacpp.tools.InfoMapper;
               "metrale_cufile_table.h",
               "metrale_table.h",
               "metrale_cufile.h",
+              "metrale_cufile_batch.h",
+              "metrale_cufile_facts.h",
               "metrale_file.h"
             },
             library = "jnimetralecufile"),
@@ -35,6 +37,8 @@ public class cufile implements InfoMapper, LoadEnabled {
         "metrale_cufile_table.h",
         "metrale_table.h",
         "metrale_cufile.h",
+        "metrale_cufile_batch.h",
+        "metrale_cufile_facts.h",
         "metrale_file.h");
   }
 

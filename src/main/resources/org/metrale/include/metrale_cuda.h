@@ -8,15 +8,11 @@
  * Context: every function that needs one makes it current on the calling thread and restores what was
  * current, within the one call. So a virtual thread may change its carrier between calls.
  *
- * Slots: streams and events are named by a slot and its generation. A call announces the slot in a
- * record of its thread before it looks at the generation; closing changes the generation, makes the
- * change visible to all processors and waits for announcements to go. So a call costs two plain
- * stores, and a handle is never destroyed under a running call. Slots are reused, never freed.
+ * Slots guard streams and events: metrale_driver.h says how.
  */
 #ifndef METRALE_CUDA_H
 #define METRALE_CUDA_H
 #ifndef METRALE_PARSER
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <ctime>
@@ -29,125 +25,18 @@
 /* Addresses and handles cross as numbers. */
 #define METRALE_POINTER(type, value) (reinterpret_cast<type>(static_cast<uintptr_t>(value)))
 
-static const int METRALE_CLOSED = -1;
-
-struct metrale_slot {
-    std::atomic<int64_t> generation{1};
-    void *handle = nullptr;
-    CUcontext context = nullptr;
-    metrale_slot *next = nullptr;
-};
-
-/* What one thread is using; reused by later threads, never freed. */
-struct metrale_announcement {
-    std::atomic<metrale_slot *> slots[2] = {nullptr, nullptr};
-    std::atomic<bool> taken{true};
-    metrale_announcement *next = nullptr;
-};
-
-static std::mutex metrale_slot_mutex;
-static metrale_slot *metrale_free_slots;
-static std::atomic<metrale_announcement *> metrale_announcements{nullptr};
-/* Not initial-exec: a process may have no room left in its static block, and the glue must load. */
-static __thread metrale_announcement *metrale_mine;
-
-/* Gives the record of an ending thread to the next one. */
-struct metrale_announcement_owner {
-    metrale_announcement *mine = nullptr;
-    ~metrale_announcement_owner()
-    {
-        if (mine != nullptr) {
-            metrale_mine = nullptr;
-            mine->taken.store(false, std::memory_order_release);
-        }
-    }
-};
-
-/* The kernel's barrier on all processors (membarrier(2), private expedited), or false. */
-static inline bool metrale_heavy_barrier(bool first)
-{
-#ifdef __NR_membarrier
-    return syscall(__NR_membarrier, first ? 1 << 4 : 1 << 3, 0, 0) == 0;
-#else
-    return false;
-#endif
-}
-static const bool metrale_has_heavy_barrier = metrale_heavy_barrier(true);
-
-__attribute__((noinline, cold)) static metrale_announcement *metrale_announce_first(void)
-{
-    static thread_local metrale_announcement_owner owner;
-    metrale_announcement *found = metrale_announcements.load(std::memory_order_acquire);
-
-    for (; found != nullptr; found = found->next) {
-        bool taken = false;
-        if (found->taken.compare_exchange_strong(taken, true)) {
-            break;
-        }
-    }
-    if (found == nullptr) {
-        found = new metrale_announcement;
-        found->next = metrale_announcements.load(std::memory_order_relaxed);
-        while (!metrale_announcements.compare_exchange_weak(found->next, found)) {
-        }
-    }
-    owner.mine = found;
-    metrale_mine = found;
-    return found;
-}
-
-/* The use of a slot during one call. */
-class metrale_use
-{
-  public:
-    metrale_use(int64_t slot, int64_t generation, int index)
-        : slot_(METRALE_POINTER(metrale_slot *, slot))
-    {
-        metrale_announcement *mine = metrale_mine;
-        if (__builtin_expect(mine == nullptr, 0)) {
-            mine = metrale_announce_first();
-        }
-        place_ = &mine->slots[index];
-        place_->store(slot_, std::memory_order_relaxed);
-        if (metrale_has_heavy_barrier) {
-            std::atomic_signal_fence(std::memory_order_seq_cst);
-        } else {
-            std::atomic_thread_fence(std::memory_order_seq_cst);
-        }
-        open = slot_->generation.load(std::memory_order_acquire) == generation;
-    }
-    ~metrale_use()
-    {
-        place_->store(nullptr, std::memory_order_release);
-    }
-    metrale_use(const metrale_use &) = delete;
-    metrale_use &operator=(const metrale_use &) = delete;
-
-    CUstream stream() const
-    {
-        return static_cast<CUstream>(slot_->handle);
-    }
-    CUevent event() const
-    {
-        return static_cast<CUevent>(slot_->handle);
-    }
-    CUcontext context() const
-    {
-        return slot_->context;
-    }
-
-    bool open;
-
-  private:
-    metrale_slot *slot_;
-    std::atomic<metrale_slot *> *place_;
-};
+#include "metrale_cuda_slots.h"
 
 #define METRALE_FUNCTION(index, name) metrale_index_##name = index,
 enum metrale_cuda_index {
 #include METRALE_FUNCTIONS
 };
 #undef METRALE_FUNCTION
+
+/* A function of the library itself, without the stub before it. */
+#define METRALE_OPENED(type, name)                                                                 \
+    (reinterpret_cast<type>(                                                                       \
+        __atomic_load_n(&metrale_table_slots[metrale_index_##name], __ATOMIC_ACQUIRE)))
 
 /*
  * Makes a context current. What restores the one before runs in destructors, where nobody could catch
@@ -227,43 +116,6 @@ static inline int64_t metrale_made(CUresult result, uint64_t value)
 {
     return result == CUDA_SUCCESS ? static_cast<int64_t>(value) : -static_cast<int64_t>(result);
 }
-
-static inline metrale_slot *metrale_new_slot(void *handle, CUcontext context)
-{
-    std::lock_guard<std::mutex> lock(metrale_slot_mutex);
-    metrale_slot *slot = metrale_free_slots;
-
-    if (slot != nullptr) {
-        metrale_free_slots = slot->next;
-    } else {
-        slot = new metrale_slot;
-    }
-    slot->handle = handle;
-    slot->context = context;
-    return slot;
-}
-
-/* Whether every thread has left the slot, at the latest after some milliseconds. */
-static inline bool metrale_drained(metrale_slot *slot, int limit_ms)
-{
-    struct timespec begin, now;
-
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    for (metrale_announcement *one = metrale_announcements.load(std::memory_order_acquire);
-         one != nullptr; one = one->next) {
-        for (auto &place : one->slots) {
-            while (place.load(std::memory_order_acquire) == slot) {
-                sched_yield();
-                clock_gettime(CLOCK_MONOTONIC, &now);
-                if ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 >
-                    limit_ms) {
-                    return false;
-                }
-            }
-        }
-    }
-    return true;
-}
 #endif
 
 /* A slot for a stream or an event. Never fails. */
@@ -288,11 +140,7 @@ static inline bool metrale_slot_close(int64_t slot, int limit_ms)
     metrale_slot *closed = METRALE_POINTER(metrale_slot *, slot);
 
     closed->generation.fetch_add(1);
-    if (metrale_has_heavy_barrier) {
-        metrale_heavy_barrier(false);
-    } else {
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-    }
+    metrale_publish_to_all();
     return metrale_drained(closed, limit_ms);
 }
 
@@ -415,7 +263,7 @@ static inline int metrale_cuStreamDestroy(int64_t context, int64_t stream)
 
 static inline int64_t metrale_cuStreamGetFlags(int64_t slot, int64_t generation)
 {
-    metrale_use stream(slot, generation, 0);
+    metrale_use stream(slot, generation);
     unsigned int flags = 0;
 
     if (!stream.open) {
@@ -432,7 +280,7 @@ static inline int64_t metrale_cuStreamGetFlags(int64_t slot, int64_t generation)
 /* The priority plus 2^31, or -1000 less the CUresult: a priority may be negative. */
 static inline int64_t metrale_cuStreamGetPriority(int64_t slot, int64_t generation)
 {
-    metrale_use stream(slot, generation, 0);
+    metrale_use stream(slot, generation);
     int priority = 0;
 
     if (!stream.open) {
@@ -448,7 +296,7 @@ static inline int64_t metrale_cuStreamGetPriority(int64_t slot, int64_t generati
 
 static inline int metrale_cuStreamQuery(int64_t slot, int64_t generation)
 {
-    metrale_use stream(slot, generation, 0);
+    metrale_use stream(slot, generation);
 
     if (!stream.open) {
         return METRALE_CLOSED;
@@ -459,8 +307,9 @@ static inline int metrale_cuStreamQuery(int64_t slot, int64_t generation)
 static inline int metrale_cuStreamWaitEvent(int64_t slot, int64_t generation, int64_t event_slot,
                                             int64_t event_generation)
 {
-    metrale_use stream(slot, generation, 0);
-    metrale_use event(event_slot, event_generation, 1);
+    metrale_announcement *mine = metrale_own_announcement();
+    metrale_use stream(mine, slot, generation, 0);
+    metrale_use event(mine, event_slot, event_generation, 1);
 
     if (!stream.open || !event.open) {
         return METRALE_CLOSED;
@@ -492,8 +341,9 @@ static inline int metrale_cuEventDestroy(int64_t context, int64_t event)
 static inline int metrale_cuEventRecord(int64_t event_slot, int64_t event_generation, int64_t slot,
                                         int64_t generation)
 {
-    metrale_use stream(slot, generation, 0);
-    metrale_use event(event_slot, event_generation, 1);
+    metrale_announcement *mine = metrale_own_announcement();
+    metrale_use stream(mine, slot, generation, 0);
+    metrale_use event(mine, event_slot, event_generation, 1);
 
     if (!stream.open || !event.open) {
         return METRALE_CLOSED;
@@ -504,7 +354,7 @@ static inline int metrale_cuEventRecord(int64_t event_slot, int64_t event_genera
 
 static inline int metrale_cuEventQuery(int64_t slot, int64_t generation)
 {
-    metrale_use event(slot, generation, 0);
+    metrale_use event(slot, generation);
 
     if (!event.open) {
         return METRALE_CLOSED;
@@ -521,8 +371,9 @@ static inline int metrale_cuEventQuery(int64_t slot, int64_t generation)
 static inline int64_t metrale_cuEventElapsedTime(int64_t slot, int64_t generation,
                                                  int64_t start_slot, int64_t start_generation)
 {
-    metrale_use event(slot, generation, 0);
-    metrale_use start(start_slot, start_generation, 1);
+    metrale_announcement *mine = metrale_own_announcement();
+    metrale_use event(mine, slot, generation, 0);
+    metrale_use start(mine, start_slot, start_generation, 1);
     float milliseconds = 0;
     uint32_t bits = 0;
     int result = METRALE_CLOSED;
@@ -646,7 +497,7 @@ static inline int metrale_cuPointerLocate(int64_t context, int64_t address, int 
 static inline int metrale_cuMemcpyAsync(int64_t slot, int64_t generation, int64_t target,
                                         int64_t source, int64_t bytes)
 {
-    metrale_use stream(slot, generation, 0);
+    metrale_use stream(slot, generation);
 
     if (!stream.open) {
         return METRALE_CLOSED;
@@ -663,7 +514,7 @@ static inline int metrale_cuMemcpyPeerAsync(int64_t slot, int64_t generation, in
                                             int64_t target_context, int64_t source,
                                             int64_t source_context, int64_t bytes)
 {
-    metrale_use stream(slot, generation, 0);
+    metrale_use stream(slot, generation);
 
     if (!stream.open) {
         return METRALE_CLOSED;
@@ -682,7 +533,7 @@ static inline int metrale_cuMemcpyPeerAsync(int64_t slot, int64_t generation, in
 static inline int metrale_cuMemsetAsync(int64_t slot, int64_t generation, int64_t target, int value,
                                         int element_bytes, int64_t count)
 {
-    metrale_use stream(slot, generation, 0);
+    metrale_use stream(slot, generation);
 
     if (!stream.open) {
         return METRALE_CLOSED;
@@ -721,34 +572,35 @@ static inline int metrale_cuMemGetHandleForAddressRange(int64_t context, int64_t
 }
 
 #ifndef METRALE_PARSER
-/* Announces a stream's slot and makes its context current; a CUresult or METRALE_CLOSED. */
+/* Announces a stream's slot and makes its context current; a CUresult or METRALE_CLOSED. Never throws. */
 static int metrale_driver_enter(int64_t slot, int64_t generation, metrale_entered *entered)
 {
-    metrale_slot *wanted = METRALE_POINTER(metrale_slot *, slot);
-    metrale_announcement *mine = metrale_mine;
-    CUcontext now = nullptr;
-
-    if (__builtin_expect(mine == nullptr, 0)) {
-        mine = metrale_announce_first();
-    }
+    entered->place = nullptr;
     entered->pushed = 0;
-    entered->place = &mine->slots[0];
-    mine->slots[0].store(wanted, std::memory_order_relaxed);
-    if (metrale_has_heavy_barrier) {
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-    } else {
-        std::atomic_thread_fence(std::memory_order_seq_cst);
+    try {
+        metrale_slot *wanted = METRALE_POINTER(metrale_slot *, slot);
+        std::atomic<metrale_slot *> *place = &metrale_own_announcement()->slots[0];
+        CUcontext now = nullptr;
+
+        entered->place = place;
+        place->store(wanted, std::memory_order_relaxed);
+        metrale_light_barrier(metrale_has_heavy_barrier);
+        if (wanted->generation.load(std::memory_order_acquire) != generation) {
+            return METRALE_CLOSED;
+        }
+        entered->stream = static_cast<CUstream>(wanted->handle);
+        if (__builtin_expect(cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == wanted->context, 1)) {
+            return CUDA_SUCCESS;
+        }
+        CUresult result = metrale_push(wanted->context);
+        entered->pushed = result == CUDA_SUCCESS;
+        return result;
+    } catch (const std::bad_alloc &) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    } catch (...) {
+        /* Functions that are absent; whoever hands this out has made sure that none is. */
+        return CUDA_ERROR_NOT_FOUND;
     }
-    if (wanted->generation.load(std::memory_order_acquire) != generation) {
-        return METRALE_CLOSED;
-    }
-    entered->stream = static_cast<CUstream>(wanted->handle);
-    if (__builtin_expect(cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == wanted->context, 1)) {
-        return CUDA_SUCCESS;
-    }
-    CUresult result = metrale_push(wanted->context);
-    entered->pushed = result == CUDA_SUCCESS;
-    return result;
 }
 
 /* Undoes enter, whatever it answered. */
@@ -758,18 +610,27 @@ static void metrale_driver_leave(const metrale_entered *entered)
         CUcontext old;
         cuCtxPopCurrent(&old);
     }
-    static_cast<std::atomic<metrale_slot *> *>(entered->place)
-        ->store(nullptr, std::memory_order_release);
+    if (entered->place != nullptr) {
+        static_cast<std::atomic<metrale_slot *> *>(entered->place)
+            ->store(nullptr, std::memory_order_release);
+    }
 }
 #endif
 
-/* Where that is. */
+/* Where that is. The functions are the library's own: whoever asks has made sure that it has them. */
 static inline int64_t metrale_driver_functions(void)
 {
-    static const metrale_driver driver = {metrale_driver_enter, metrale_driver_leave,
-                                          cuCtxGetCurrent,      metrale_push,
-                                          cuCtxPopCurrent,      cuEventRecord,
-                                          cuEventQuery};
+    static const metrale_driver driver = {
+        metrale_has_heavy_barrier,
+        metrale_publish_to_all,
+        metrale_take_announcement,
+        metrale_driver_enter,
+        metrale_driver_leave,
+        METRALE_OPENED(decltype(&cuCtxGetCurrent), cuCtxGetCurrent),
+        metrale_push,
+        METRALE_OPENED(decltype(&cuCtxPopCurrent), cuCtxPopCurrent_v2),
+        METRALE_OPENED(decltype(&cuEventRecord), cuEventRecord),
+        METRALE_OPENED(decltype(&cuEventQuery), cuEventQuery)};
 
     return static_cast<int64_t>(reinterpret_cast<uintptr_t>(&driver));
 }

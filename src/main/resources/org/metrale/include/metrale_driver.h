@@ -1,11 +1,31 @@
 /*
  * What the glue of one library needs of the CUDA driver, which only the driver's own glue has opened.
  * Both include this file, so the layout is the same on both sides.
+ *
+ * Slots: streams and events are named by a slot and its generation. Whoever uses one announces the slot in
+ * a place of its own before it looks at the generation; closing changes the generation, makes the change
+ * visible to all processors and waits for announcements to go. So a use costs two plain stores, and a
+ * handle is never destroyed under a running call. Slots and announcements are reused, never freed.
  */
 #ifndef METRALE_DRIVER_H
 #define METRALE_DRIVER_H
+#include <atomic>
 #include <cuda.h>
 #include <stdint.h>
+
+struct metrale_slot {
+    std::atomic<int64_t> generation{1};
+    void *handle = nullptr;
+    CUcontext context = nullptr;
+    metrale_slot *next = nullptr;
+};
+
+/* What one thread, or one communicator, is using. */
+struct metrale_announcement {
+    std::atomic<metrale_slot *> slots[2] = {nullptr, nullptr};
+    std::atomic<bool> taken{true};
+    metrale_announcement *next = nullptr;
+};
 
 /* What enter did, for leave to undo. */
 struct metrale_entered {
@@ -15,6 +35,12 @@ struct metrale_entered {
 };
 
 struct metrale_driver {
+    /* Whether heavy_barrier works here; if not, each use needs a fence of its own. */
+    bool has_heavy_barrier;
+    /* Makes all processors that run this process see, and show, everything before. */
+    void (*heavy_barrier)(void);
+    /* An announcement for as long as wanted; give it back with `taken` set to false. */
+    metrale_announcement *(*announcement)(void);
     int (*enter)(int64_t slot, int64_t generation, metrale_entered *entered);
     void (*leave)(const metrale_entered *entered);
     CUresult (*current)(CUcontext *context);
@@ -23,4 +49,14 @@ struct metrale_driver {
     CUresult (*record)(CUevent event, CUstream stream);
     CUresult (*query)(CUevent event);
 };
+
+/* The order of a use: what was announced comes before what is looked at, for who called heavy_barrier. */
+static inline void metrale_light_barrier(bool has_heavy_barrier)
+{
+    if (__builtin_expect(has_heavy_barrier, 1)) {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+}
 #endif

@@ -1,6 +1,6 @@
 /*
- * Flat calls of the file system for the checked cuFile layer. Everything answers 0 or a count, or minus
- * errno, read in the statement after the call.
+ * Flat calls of the file system for the checked cuFile layer. Everything answers 0 or a count, or
+ * minus errno, read in the statement after the call.
  */
 #ifndef METRALE_FILE_H
 #define METRALE_FILE_H
@@ -352,6 +352,14 @@ static inline int metrale_errno_invalid(void)
 #ifndef METRALE_PARSER
 {
     return EINVAL;
+}
+#endif
+;
+
+static inline int metrale_errno_timed_out(void)
+#ifndef METRALE_PARSER
+{
+    return ETIMEDOUT;
 }
 #endif
 ;

@@ -2,8 +2,9 @@
  * Flat calls of NCCL for the checked layer: handles and addresses as 64-bit integers, so that a call
  * from Java neither unboxes nor allocates. The caller has checked every argument.
  *
- * Answers: an ncclResult_t; METRALE_NCCL_CLOSED for a stream that was closed; METRALE_NCCL_CUDA less a
- * CUresult where the driver refused. Functions that make something write it to a cell that outlives
+ * Answers: an ncclResult_t; METRALE_NCCL_CLOSED for a stream that was closed; METRALE_NCCL_AGAIN for a
+ * thread that does not own the communicator any more; METRALE_NCCL_CUDA less a CUresult where the driver
+ * refused. Functions that make something write it to a cell that outlives
  * the call, so that another thread can abort what is being made.
  */
 #ifndef METRALE_NCCL_H
@@ -11,16 +12,21 @@
 #ifndef METRALE_PARSER
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include "metrale_driver.h"
 #include "metrale_nccl_older.h"
 
 #define METRALE_NCCL_POINTER(type, value) (reinterpret_cast<type>(static_cast<uintptr_t>(value)))
 
 static const int METRALE_NCCL_CLOSED = -1;
+static const int METRALE_NCCL_AGAIN = -2;
 static const int METRALE_NCCL_CUDA = -1000;
 
 /* The driver, as the glue of CUDA opened it; set once before anything else here is called. */
 static std::atomic<const metrale_driver *> metrale_nccl_driver{nullptr};
+
+#include "metrale_nccl_operations.h"
+#include "metrale_nccl_rank.h"
 
 /* The context of one call: current when it begins, and what was current before when it ends. */
 class metrale_nccl_current
@@ -84,147 +90,31 @@ class metrale_nccl_entered
     metrale_entered entered_;
 };
 
-/* Kinds of operations; the numbers are the checked layer's. */
-enum metrale_nccl_kind {
-    METRALE_ALL_REDUCE = 0,
-    METRALE_BROADCAST = 1,
-    METRALE_REDUCE = 2,
-    METRALE_ALL_GATHER = 3,
-    METRALE_REDUCE_SCATTER = 4,
-    METRALE_ALL_TO_ALL = 5,
-    METRALE_GATHER = 6,
-    METRALE_SCATTER = 7,
-    METRALE_SEND = 8,
-    METRALE_RECEIVE = 9,
-    METRALE_PUT_SIGNAL = 10,
-    METRALE_SIGNAL = 11,
-    METRALE_WAIT_SIGNAL = 12
+/* The properties of a communicator; in the header of NCCL's device side, which the glue does not need. */
+struct metrale_nccl_properties {
+    size_t size;
+    unsigned int magic;
+    unsigned int version;
+    int rank;
+    int ranks;
+    int cuda_device;
+    int nvml_device;
+    bool device_api;
+    bool multimem;
+    int gin_type;
+    int lsa_teams;
+    bool host_rma;
+    int railed_gin_type;
+    uint64_t hash;
+    int gin_min_stride;
+    int gin_connection;
+    bool gin_support[64];
+    size_t dev_comm_bytes;
+    bool cft;
+    bool cft_multicast;
+    bool cft_counted;
 };
-
-/* One operation of a group; 96 bytes, written by Java field by field. */
-struct metrale_nccl_operation {
-    int32_t kind;
-    int32_t type;
-    int32_t op;
-    int32_t peer;
-    int64_t comm;
-    int64_t send;
-    int64_t recv;
-    int64_t count;
-    int64_t slot;
-    int64_t generation;
-    int64_t window;
-    int64_t offset;
-    int32_t signal;
-    int32_t context;
-    int32_t result;
-    int32_t unused;
-};
-static_assert(sizeof(metrale_nccl_operation) == 96, "layout is part of the interface with Java");
-
-/* What one operation needs, unpacked. */
-struct metrale_nccl_work {
-    int kind;
-    ncclComm_t comm;
-    const void *send;
-    void *recv;
-    size_t count;
-    ncclDataType_t type;
-    ncclRedOp_t op;
-    int peer;
-    cudaStream_t stream;
-};
-
-static inline ncclResult_t metrale_nccl_call(const metrale_nccl_work &w)
-{
-    switch (w.kind) {
-    case METRALE_ALL_REDUCE:
-        return ncclAllReduce(w.send, w.recv, w.count, w.type, w.op, w.comm, w.stream);
-    case METRALE_BROADCAST:
-        return ncclBroadcast(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream);
-    case METRALE_REDUCE:
-        return ncclReduce(w.send, w.recv, w.count, w.type, w.op, w.peer, w.comm, w.stream);
-    case METRALE_ALL_GATHER:
-        return ncclAllGather(w.send, w.recv, w.count, w.type, w.comm, w.stream);
-    case METRALE_REDUCE_SCATTER:
-        return ncclReduceScatter(w.send, w.recv, w.count, w.type, w.op, w.comm, w.stream);
-    case METRALE_ALL_TO_ALL:
-        return ncclAlltoAll(w.send, w.recv, w.count, w.type, w.comm, w.stream);
-    case METRALE_GATHER:
-        return ncclGather(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream);
-    case METRALE_SCATTER:
-        return ncclScatter(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream);
-    case METRALE_SEND:
-        return ncclSend(w.send, w.count, w.type, w.peer, w.comm, w.stream);
-    case METRALE_RECEIVE:
-        return ncclRecv(w.recv, w.count, w.type, w.peer, w.comm, w.stream);
-    default:
-        return ncclInvalidArgument;
-    }
-}
-
-static inline ncclResult_t metrale_nccl_one_sided(const metrale_nccl_operation *o, cudaStream_t stream)
-{
-    ncclComm_t comm = METRALE_NCCL_POINTER(ncclComm_t, o->comm);
-
-    if (o->kind == METRALE_PUT_SIGNAL) {
-        return ncclPutSignal(METRALE_NCCL_POINTER(const void *, o->send),
-                             static_cast<size_t>(o->count), static_cast<ncclDataType_t>(o->type),
-                             o->peer, METRALE_NCCL_POINTER(ncclWindow_t, o->window),
-                             static_cast<size_t>(o->offset), o->signal, o->context, 0, comm, stream);
-    }
-    if (o->kind == METRALE_SIGNAL) {
-        return ncclSignal(o->peer, o->signal, o->context, 0, comm, stream);
-    }
-    ncclWaitSignalDesc_t wait = {static_cast<int>(o->count), o->peer, o->signal, o->context};
-    return ncclWaitSignal(1, &wait, comm, stream);
-}
-
-static inline ncclResult_t metrale_nccl_grouped(const metrale_nccl_operation *o, cudaStream_t stream)
-{
-    if (o->kind >= METRALE_PUT_SIGNAL) {
-        return metrale_nccl_one_sided(o, stream);
-    }
-    metrale_nccl_work work = {o->kind,
-                              METRALE_NCCL_POINTER(ncclComm_t, o->comm),
-                              METRALE_NCCL_POINTER(const void *, o->send),
-                              METRALE_NCCL_POINTER(void *, o->recv),
-                              static_cast<size_t>(o->count),
-                              static_cast<ncclDataType_t>(o->type),
-                              static_cast<ncclRedOp_t>(o->op),
-                              o->peer,
-                              stream};
-    return metrale_nccl_call(work);
-}
-
-/* Ends a group also when an absent function throws in the middle of it. */
-class metrale_nccl_group
-{
-  public:
-    metrale_nccl_group() : code(ncclGroupStart())
-    {
-        open_ = code == ncclSuccess;
-    }
-    ~metrale_nccl_group()
-    {
-        if (open_) {
-            end();
-        }
-    }
-    metrale_nccl_group(const metrale_nccl_group &) = delete;
-    metrale_nccl_group &operator=(const metrale_nccl_group &) = delete;
-
-    ncclResult_t end()
-    {
-        open_ = false;
-        return ncclGroupEnd();
-    }
-
-    ncclResult_t code;
-
-  private:
-    bool open_;
-};
+static_assert(sizeof(metrale_nccl_properties) == 152, "layout is NCCL's");
 
 /* Fills a config of the header's version, then cuts it down to what the loaded library knows. */
 static inline ncclConfig_t metrale_nccl_config(const int64_t *fields)
@@ -273,6 +163,98 @@ static inline void metrale_nccl_use_driver(int64_t functions)
 {
     metrale_nccl_driver.store(METRALE_NCCL_POINTER(const metrale_driver *, functions),
                               std::memory_order_release);
+}
+
+/* Native memory of a communicator, for metrale_nccl_rank_own. */
+static inline int64_t metrale_nccl_rank_open(void)
+{
+    std::lock_guard<std::mutex> lock(metrale_nccl_rank_mutex);
+    metrale_nccl_rank *rank = metrale_nccl_unused_ranks;
+
+    if (rank != nullptr) {
+        metrale_nccl_unused_ranks = rank->unused;
+    } else {
+        rank = new metrale_nccl_rank;
+        rank->driver = metrale_nccl_driver.load(std::memory_order_acquire);
+        rank->announcement = rank->driver->announcement();
+    }
+    return static_cast<int64_t>(reinterpret_cast<uintptr_t>(rank));
+}
+
+/*
+ * Says what an owner needs, and answers the epoch of its ownership. Only for who has the communicator.
+ * [in] events: `capacity` handles, a power of two. next: the number of the next operation.
+ */
+static inline int64_t metrale_nccl_rank_own(int64_t rank, int64_t comm, int64_t events, int capacity,
+                                            int64_t next)
+{
+    metrale_nccl_rank *owned = METRALE_NCCL_POINTER(metrale_nccl_rank *, rank);
+
+    owned->comm = METRALE_NCCL_POINTER(ncclComm_t, comm);
+    owned->events = METRALE_NCCL_POINTER(const int64_t *, events);
+    owned->event_mask = capacity - 1;
+    owned->next = next;
+    return owned->epoch.fetch_add(1) + 1;
+}
+
+/* Nobody owns it any more, as soon as metrale_nccl_barrier has been called too. */
+static inline void metrale_nccl_rank_disown(int64_t rank)
+{
+    METRALE_NCCL_POINTER(metrale_nccl_rank *, rank)->epoch.fetch_add(1);
+}
+
+/* After this no owner is let in any more that was disowned before, and one that is inside is seen. */
+static inline void metrale_nccl_barrier(void)
+{
+    metrale_nccl_driver.load(std::memory_order_acquire)->heavy_barrier();
+}
+
+/* Gives the memory back. Nobody owns it, and nobody is inside. */
+static inline void metrale_nccl_rank_recycle(int64_t rank)
+{
+    std::lock_guard<std::mutex> lock(metrale_nccl_rank_mutex);
+    metrale_nccl_rank *freed = METRALE_NCCL_POINTER(metrale_nccl_rank *, rank);
+
+    freed->unused = metrale_nccl_unused_ranks;
+    metrale_nccl_unused_ranks = freed;
+}
+
+/*
+ * The owner's way to queue one two-sided operation and to record its event behind it; METRALE_NCCL_AGAIN
+ * if it does not own the communicator any more. `what` holds the kind in bits 0 to 7, the type in 8 to 15,
+ * the reduction in 16 to 47, the peer in 48 to 63: arguments cost time.
+ */
+static inline int metrale_nccl_submit_owned(int64_t what, int64_t rank, int64_t epoch, int64_t send,
+                                            int64_t recv, int64_t count, int64_t slot,
+                                            int64_t generation)
+{
+    metrale_nccl_rank *mine = METRALE_NCCL_POINTER(metrale_nccl_rank *, rank);
+
+    metrale_light_barrier(mine->driver->has_heavy_barrier);
+    if (__builtin_expect(mine->epoch.load(std::memory_order_acquire) != epoch, 0)) {
+        return METRALE_NCCL_AGAIN;
+    }
+    metrale_nccl_owned use(mine, slot, generation);
+    if (__builtin_expect(use.code != 0, 0)) {
+        return use.code;
+    }
+    metrale_nccl_work work = {static_cast<int>(what & 0xff),
+                              mine->comm,
+                              METRALE_NCCL_POINTER(const void *, send),
+                              METRALE_NCCL_POINTER(void *, recv),
+                              static_cast<size_t>(count),
+                              static_cast<ncclDataType_t>(what >> 8 & 0xff),
+                              static_cast<ncclRedOp_t>(what >> 16 & 0x7fffffff),
+                              static_cast<int>(what >> 48 & 0xffff),
+                              reinterpret_cast<cudaStream_t>(use.stream)};
+    ncclResult_t result = metrale_nccl_call(work);
+    if (__builtin_expect(result != ncclSuccess, 0)) {
+        return result;
+    }
+    CUevent event = METRALE_NCCL_POINTER(CUevent, mine->events[mine->next & mine->event_mask]);
+    CUresult recorded = mine->driver->record(event, use.stream);
+    mine->next++;
+    return recorded == CUDA_SUCCESS ? 0 : METRALE_NCCL_CUDA - static_cast<int>(recorded);
 }
 
 /*
@@ -536,6 +518,45 @@ static inline int metrale_ncclCommMemStats(int64_t comm, int64_t *four)
         four[stat] = static_cast<int64_t>(value);
     }
     return ncclSuccess;
+}
+
+/*
+ * [out] thirteen: rank, ranks, CUDA device, NVML device, device side, multimem, kind of GIN, LSA teams, RMA
+ * by the host, kind of railed GIN, hash, CFT, multicast by CFT. Only for a library that has the structure
+ * as it is here.
+ */
+static inline int metrale_ncclCommQueryProperties(int64_t comm, int64_t *thirteen)
+{
+    typedef ncclResult_t (*query)(ncclComm_t, metrale_nccl_properties *);
+    void *handle = __atomic_load_n(&metrale_table_handle, __ATOMIC_ACQUIRE);
+    query function = handle == nullptr
+                         ? nullptr
+                         : reinterpret_cast<query>(dlsym(handle, "ncclCommQueryProperties"));
+    metrale_nccl_properties found = {};
+    const ncclConfig_t initial = NCCL_CONFIG_INITIALIZER;
+
+    if (function == nullptr) {
+        throw metrale_unavailable("ncclCommQueryProperties");
+    }
+    found.size = sizeof(found);
+    found.magic = initial.magic;
+    found.version = initial.version;
+    ncclResult_t result = function(METRALE_NCCL_POINTER(ncclComm_t, comm), &found);
+    const int64_t all[] = {found.rank,
+                           found.ranks,
+                           found.cuda_device,
+                           found.nvml_device,
+                           found.device_api,
+                           found.multimem,
+                           found.gin_type,
+                           found.lsa_teams,
+                           found.host_rma,
+                           found.railed_gin_type,
+                           static_cast<int64_t>(found.hash),
+                           found.cft,
+                           found.cft_multicast};
+    memcpy(thirteen, all, sizeof(all));
+    return result;
 }
 
 /* [out] three: ranks, this rank, the device. */

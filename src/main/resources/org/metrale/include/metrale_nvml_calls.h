@@ -99,8 +99,7 @@ static inline int metrale_nvml_device(int key, int64_t number, int index, int64_
     else if (key == METRALE_NVML_BY_PCI && METRALE_NVML_HAS(nvmlDeviceGetHandleByPciBusId))
         code = nvmlDeviceGetHandleByPciBusId(text, &found);
     else if (key == METRALE_NVML_MIG && METRALE_NVML_HAS(nvmlDeviceGetMigDeviceHandleByIndex))
-        code =
-            nvmlDeviceGetMigDeviceHandleByIndex(given, static_cast<unsigned int>(index), &found);
+        code = nvmlDeviceGetMigDeviceHandleByIndex(given, static_cast<unsigned int>(index), &found);
     else if (key == METRALE_NVML_MIG_PARENT &&
              METRALE_NVML_HAS(nvmlDeviceGetDeviceHandleFromMigDeviceHandle))
         code = nvmlDeviceGetDeviceHandleFromMigDeviceHandle(given, &found);
@@ -112,15 +111,14 @@ static inline int metrale_nvml_query_one(int64_t device, int query, int argument
 {
     struct metrale_nvml_answer *out = reinterpret_cast<struct metrale_nvml_answer *>(answer);
 
-    out->code = metrale_nvml_readers[query](reinterpret_cast<nvmlDevice_t>(device), argument,
-                                            out->values);
+    out->code =
+        metrale_nvml_readers[query](reinterpret_cast<nvmlDevice_t>(device), argument, out->values);
     return out->code;
 }
 
 static inline int metrale_nvml_sample(int64_t device, int64_t plan, int count, int64_t answers)
 {
-    const struct metrale_nvml_step *step =
-        reinterpret_cast<const struct metrale_nvml_step *>(plan);
+    const struct metrale_nvml_step *step = reinterpret_cast<const struct metrale_nvml_step *>(plan);
     struct metrale_nvml_answer *answer = reinterpret_cast<struct metrale_nvml_answer *>(answers);
     int values = 0;
 
@@ -189,9 +187,8 @@ static inline int metrale_nvml_text(int64_t device, int query, int argument, int
     text[0] = '\0';
     switch (query) {
     case METRALE_NVML_TEXT_DRIVER:
-        return METRALE_NVML_HAS(nvmlSystemGetDriverVersion)
-                   ? nvmlSystemGetDriverVersion(text, room)
-                   : NVML_ERROR_FUNCTION_NOT_FOUND;
+        return METRALE_NVML_HAS(nvmlSystemGetDriverVersion) ? nvmlSystemGetDriverVersion(text, room)
+                                                            : NVML_ERROR_FUNCTION_NOT_FOUND;
     case METRALE_NVML_TEXT_NVML:
         return METRALE_NVML_HAS(nvmlSystemGetNVMLVersion) ? nvmlSystemGetNVMLVersion(text, room)
                                                           : NVML_ERROR_FUNCTION_NOT_FOUND;
@@ -214,13 +211,17 @@ static inline int metrale_nvml_fields(int64_t device, int64_t fields, int count)
                                     reinterpret_cast<nvmlFieldValue_t *>(fields));
 }
 
-/* From the last to the first, because the older structure is the shorter one. */
-static inline void metrale_nvml_widen_processes(void *list, unsigned int count)
+/*
+ * From the last to the first, because the older structure is the shorter one. No more than there is
+ * room for, whatever number the library gives.
+ */
+static inline void metrale_nvml_widen_processes(void *list, unsigned int count,
+                                                unsigned int capacity)
 {
     nvmlProcessInfo_v1_t *from = static_cast<nvmlProcessInfo_v1_t *>(list);
     nvmlProcessInfo_v2_t *to = static_cast<nvmlProcessInfo_v2_t *>(list);
 
-    for (unsigned int i = count; i-- > 0;) {
+    for (unsigned int i = count < capacity ? count : capacity; i-- > 0;) {
         const nvmlProcessInfo_v1_t process = from[i];
         to[i].pid = process.pid;
         to[i].usedGpuMemory = process.usedGpuMemory;
@@ -238,7 +239,7 @@ static inline void metrale_nvml_widen_processes(void *list, unsigned int count)
         } else if (METRALE_NVML_HAS(function)) {                                                   \
             code = function(handle, &found, static_cast<nvmlProcessInfo_v1_t *>(list));            \
             if (code == NVML_SUCCESS)                                                              \
-                metrale_nvml_widen_processes(list, found);                                         \
+                metrale_nvml_widen_processes(list, found, static_cast<unsigned int>(capacity));    \
         }                                                                                          \
     } while (false)
 
@@ -290,7 +291,8 @@ static inline int metrale_nvml_take_fabric(int code, const Info &info, int versi
     return code;
 }
 
-/* The second and third structure, which share a function and are told apart by their version word. */
+/* The second and third structure, which share a function and are told apart by their version word.
+ */
 static inline int metrale_nvml_fabric_v(nvmlDevice_t device, struct metrale_nvml_fabric *out)
 {
     nvmlGpuFabricInfo_v3_t third;

@@ -1,13 +1,14 @@
 /*
- * Flat calls of NVTX for the checked layer: handles as 64-bit integers, attributes built in C, so that
- * a range costs two crossings and no memory. Texts are UTF-8 that ends in a NUL; the tool copies them.
- * A domain of 0 is the default one. The caller has checked every argument.
+ * Flat calls of NVTX for the checked layer: handles as 64-bit integers, attributes built in C, so
+ * that a range costs two crossings and no memory. Texts are UTF-8 that ends in a NUL; the tool
+ * copies them. A domain of 0 is the default one. The caller has checked every argument.
  */
 #ifndef METRALE_NVTX_H
 #define METRALE_NVTX_H
 #include <stdint.h>
 
 #ifndef METRALE_PARSER
+#include <cstdlib>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,6 +42,12 @@ static inline nvtxEventAttributes_t metrale_nvtx_event(int64_t string, const sig
     }
     return event;
 }
+
+/* A domain and what an event in it says. */
+struct metrale_nvtx_prepared {
+    nvtxDomainHandle_t domain;
+    nvtxEventAttributes_t event;
+};
 #endif
 
 /* Looks for a tool, once a process. Answers whether one is there that takes ranges of domains. */
@@ -100,6 +107,36 @@ static inline int metrale_nvtx_push(int64_t domain, int64_t string, int category
         metrale_nvtx_event(string, nullptr, category, argb, payload_type, payload);
 
     return nvtxDomainRangePushEx(metrale_nvtx_domain(domain), &event);
+}
+#endif
+;
+
+/*
+ * What metrale_nvtx_push would be given each time, kept for as long as the process lives; 0 if
+ * there is no memory for it.
+ */
+static inline int64_t metrale_nvtx_prepare(int64_t domain, int64_t string, int category, int argb)
+#ifndef METRALE_PARSER
+{
+    metrale_nvtx_prepared *made =
+        static_cast<metrale_nvtx_prepared *>(malloc(sizeof(metrale_nvtx_prepared)));
+
+    if (made != nullptr) {
+        made->domain = metrale_nvtx_domain(domain);
+        made->event = metrale_nvtx_event(string, nullptr, category, argb, 0, 0);
+    }
+    return reinterpret_cast<int64_t>(made);
+}
+#endif
+;
+
+/* As metrale_nvtx_push, with what was prepared. */
+static inline int metrale_nvtx_push_prepared(int64_t prepared)
+#ifndef METRALE_PARSER
+{
+    const metrale_nvtx_prepared *what = reinterpret_cast<const metrale_nvtx_prepared *>(prepared);
+
+    return nvtxDomainRangePushEx(what->domain, &what->event);
 }
 #endif
 ;

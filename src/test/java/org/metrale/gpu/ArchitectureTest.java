@@ -70,6 +70,7 @@ final class ArchitectureTest {
       Map.ofEntries(
           Map.entry(ROOT + ".cuda.CudaCalls$Address", "one address for the length of a call"),
           Map.entry(ROOT + ".nccl.NcclCalls$Address", "one address for the length of a call"),
+          Map.entry(ROOT + ".nccl.GreetingInput", "reads from a socket of the JDK"),
           Map.entry(ROOT + ".nvml.NvmlCalls$Address", "one address for the length of a call"),
           Map.entry(
               ROOT + ".nvtx.NvtxRange",

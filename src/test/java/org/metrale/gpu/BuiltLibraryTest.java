@@ -17,6 +17,7 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The glue as built, for both platforms: what it asks of the system that it will be loaded on. */
@@ -107,6 +108,22 @@ final class BuiltLibraryTest {
   }
 
   @ParameterizedTest
+  @CsvSource({"linux-x86_64, 4096", "linux-arm64, 65536"})
+  void canBeMappedByKernelsWithTheLargestPages(String platform, long pageBytes)
+      throws IOException {
+    for (Path file : files(platform)) {
+      assertTrue(ElfFile.read(file).segmentAlignment() >= pageBytes, file::toString);
+    }
+    Path emulator = Fakes.repository().resolve("cppbuild/" + platform + "/emulator");
+    try (Stream<Path> libraries = Files.list(emulator)) {
+      for (Path file :
+          libraries.filter(one -> one.getFileName().toString().startsWith("lib")).toList()) {
+        assertTrue(ElfFile.read(file).segmentAlignment() >= pageBytes, file::toString);
+      }
+    }
+  }
+
+  @ParameterizedTest
   @ValueSource(strings = {"linux-x86_64", "linux-arm64"})
   void fitIntoASmallJar(String platform) throws IOException {
     ByteArrayOutputStream jar = new ByteArrayOutputStream();
@@ -117,6 +134,25 @@ final class BuiltLibraryTest {
       }
     }
     assertTrue(jar.size() <= LARGEST_JAR_BYTES, jar.size() + " bytes");
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"linux-x86_64", "linux-arm64"})
+  void comeWithWhatANativeImageHasToKnow(String platform) throws IOException {
+    Path root = Fakes.glue(platform).getParent().getParent().getParent();
+    for (String library : LIBRARIES) {
+      Path folder =
+          root.resolve("META-INF/native-image")
+              .resolve(platform + "-cuda")
+              .resolve("jnimetrale" + library);
+      for (String kind : List.of("jni", "reflect")) {
+        String known = Files.readString(folder.resolve(kind + "-config.json"));
+        assertTrue(known.contains("\"org.metrale.global." + library + "\""), known);
+      }
+      String resources = Files.readString(folder.resolve("resource-config.json"));
+      assertTrue(resources.contains("libjnimetrale" + library + ".so"), resources);
+    }
+    assertTrue(Files.exists(root.resolve("module-info.class")), root::toString);
   }
 
   private static boolean isAtMost(String version) {

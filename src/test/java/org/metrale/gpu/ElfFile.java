@@ -25,6 +25,7 @@ final class ElfFile {
   private static final int SECTION_DYNAMIC = 6;
   private static final int SECTION_DYNAMIC_SYMBOLS = 11;
   private static final int SECTION_VERSIONS_NEEDED = 0x6ffffffe;
+  private static final int SEGMENT_LOAD = 1;
   private static final int SEGMENT_RELRO = 0x6474e552;
   private static final int SEGMENT_STACK = 0x6474e551;
 
@@ -91,6 +92,19 @@ final class ElfFile {
 
   boolean hasExecutableStack() {
     return segmentFlags(SEGMENT_STACK).map(flags -> (flags & 1) != 0).orElse(true);
+  }
+
+  /** What the parts that are mapped are aligned to, the least of them. */
+  long segmentAlignment() {
+    int start = (int) bytes.getLong(32);
+    long least = Long.MAX_VALUE;
+    for (int i = 0; i < bytes.getShort(56); i++) {
+      int at = start + i * bytes.getShort(54);
+      if (bytes.getInt(at) == SEGMENT_LOAD) {
+        least = Math.min(least, bytes.getLong(at + 48));
+      }
+    }
+    return least;
   }
 
   /** Names of the functions and objects that others can link to. */

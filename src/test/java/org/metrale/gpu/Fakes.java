@@ -4,11 +4,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** Where the build puts what tests need. */
-final class Fakes {
+public final class Fakes {
   private Fakes() {}
 
   /** The repository. */
-  static Path repository() {
+  public static Path repository() {
     return Path.of(System.getProperty("metrale.basedir", "")).toAbsolutePath();
   }
 
@@ -40,7 +40,7 @@ final class Fakes {
   }
 
   /** One fake library. */
-  static Path file(String variant, NativeLibrary library) {
+  public static Path file(String variant, NativeLibrary library) {
     return existing(folder(variant).resolve(library.soname()));
   }
 

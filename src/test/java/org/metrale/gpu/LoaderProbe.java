@@ -1,12 +1,20 @@
 package org.metrale.gpu;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * Does to the loader what its arguments say, in order, and prints what came of it as {@code
  * KEY=VALUE}: {@code ask:LIBRARY}, {@code open:LIBRARY:FILE}, {@code load:FILE}, {@code
- * set:PROPERTY:VALUE}, {@code call:LIBRARY}, {@code race:LIBRARY}.
+ * set:PROPERTY:VALUE}, {@code call:LIBRARY}, {@code race:LIBRARY}, {@code javacpp}, {@code java},
+ * {@code libc}.
  */
 public final class LoaderProbe {
   private LoaderProbe() {}
@@ -22,6 +30,9 @@ public final class LoaderProbe {
         case "set" -> System.setProperty(parts[1], parts[2]);
         case "call" -> call(parts[1]);
         case "race" -> race(NativeLibrary.named(parts[1]));
+        case "javacpp" -> print("javacpp", NativeLibrary.javacppVersion());
+        case "java" -> print("java", System.getProperty("java.version"));
+        case "libc" -> print("libc", libc());
         default -> throw new IllegalArgumentException(command);
       }
     }
@@ -102,6 +113,24 @@ public final class LoaderProbe {
       print("call", answer);
     } catch (LibraryUnavailableException e) {
       print("call", e.getClass().getSimpleName() + ": " + e.getMessage());
+    }
+  }
+
+  /** What the C library, mapped by this JVM, says of itself. */
+  private static String libc() {
+    try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
+      Path file =
+          maps.map(line -> line.replaceFirst(".* ", ""))
+              .filter(name -> name.matches(".*/libc(\\.so\\.6|-2[.0-9]*\\.so)"))
+              .map(Path::of)
+              .findFirst()
+              .orElseThrow();
+      Matcher text =
+          Pattern.compile("GNU C Library \\([^)]*\\) stable release version [.0-9]*[0-9]")
+              .matcher(Files.readString(file, StandardCharsets.ISO_8859_1));
+      return text.find() ? text.group() : "unknown: " + file;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 

@@ -8,10 +8,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -38,15 +42,93 @@ final class NativeResourceTest {
   }
 
   @Test
-  void refusesToCloseWhileACallRuns() {
+  void refusesToCloseUnderACallThatDoesNotEnd() {
     Sample sample = new Sample();
     sample.acquire();
     IllegalStateException refused = assertThrows(IllegalStateException.class, sample::close);
-    assertEquals("sample has 1 calls or dependents open", refused.getMessage());
+    assertEquals("sample has 1 calls running", refused.getMessage());
     assertFalse(sample.isClosed());
+    assertEquals(1, sample.call());
     sample.release();
     sample.close();
     assertEquals(1, sample.freed.get());
+  }
+
+  @Test
+  void waitsForACallThatEnds() throws Exception {
+    Sample sample = new Sample();
+    sample.acquire();
+    Thread closing = new Thread(sample::close);
+    closing.start();
+    awaitParked(closing);
+    // What is in the middle of a call may call again.
+    assertEquals(1, sample.call());
+    assertFalse(sample.isClosed());
+    sample.release();
+    closing.join();
+    assertEquals(1, sample.freed.get());
+    assertThrows(IllegalStateException.class, sample::call);
+  }
+
+  @Test
+  void refusesToCloseWhenACallMadeADependentMeanwhile() throws Exception {
+    Sample parent = new Sample();
+    parent.acquire();
+    FutureTask<Void> closing = new FutureTask<>(parent::close, null);
+    Thread thread = new Thread(closing);
+    thread.start();
+    awaitParked(thread);
+    Sample child = new Sample(parent);
+    ExecutionException refused = assertThrows(ExecutionException.class, closing::get);
+    assertEquals("sample has 1 dependents open", refused.getCause().getMessage());
+    assertFalse(parent.isClosed());
+    parent.release();
+    child.close();
+    parent.close();
+  }
+
+  @Test
+  void refusesToCloseBeforeWorkThatOutlivesItsCall() {
+    Sample sample = new Sample();
+    sample.hold();
+    IllegalStateException refused = assertThrows(IllegalStateException.class, sample::close);
+    assertEquals("sample has 1 dependents open", refused.getMessage());
+    sample.letGo();
+    sample.close();
+    assertThrows(IllegalStateException.class, sample::hold);
+  }
+
+  @Test
+  void closesItsOwnOnceWhenTwoThreadsClose() throws Exception {
+    for (int round = 0; round < ROUNDS; round++) {
+      Sample sample = new Sample();
+      CyclicBarrier together = new CyclicBarrier(2);
+      Thread other = new Thread(() -> closeTogether(sample, together));
+      other.start();
+      closeTogether(sample, together);
+      other.join();
+      assertEquals(1, sample.freed.get());
+      assertEquals(0, sample.closedOwnAfterFree.get());
+    }
+  }
+
+  @Test
+  void refusesToCloseWhatThisThreadIsClosing() {
+    Sample sample = new Sample();
+    sample.own = sample::close;
+    IllegalStateException refused = assertThrows(IllegalStateException.class, sample::close);
+    assertEquals("sample is being closed by this thread", refused.getMessage());
+    sample.own = () -> {};
+    sample.close();
+    assertEquals(1, sample.freed.get());
+  }
+
+  @Test
+  void holdsNothingIfOneOfItsNeedsIsNull() {
+    Sample open = new Sample();
+    assertThrows(NullPointerException.class, () -> new Sample(open, null));
+    open.close();
+    assertEquals(1, open.freed.get());
   }
 
   @Test
@@ -152,6 +234,21 @@ final class NativeResourceTest {
     }
   }
 
+  private static void awaitParked(Thread thread) {
+    while (thread.getState() != Thread.State.TIMED_WAITING) {
+      Thread.onSpinWait();
+    }
+  }
+
+  private static void closeTogether(Sample sample, CyclicBarrier together) {
+    try {
+      together.await();
+    } catch (InterruptedException | BrokenBarrierException e) {
+      throw new AssertionError(e);
+    }
+    sample.close();
+  }
+
   private static void closeOnceIdle(Sample sample) {
     while (!sample.isClosed()) {
       try {
@@ -177,6 +274,8 @@ final class NativeResourceTest {
     private final AtomicInteger freed = new AtomicInteger();
     private final AtomicInteger calls = new AtomicInteger();
     private final AtomicInteger callsAfterFree = new AtomicInteger();
+    private final AtomicInteger closedOwnAfterFree = new AtomicInteger();
+    private Runnable own = () -> {};
     private RuntimeException problem;
 
     private Sample(NativeResource... needs) {
@@ -194,6 +293,14 @@ final class NativeResourceTest {
             }
             return calls.incrementAndGet();
           });
+    }
+
+    @Override
+    protected void closeOwn() {
+      if (freed.get() != 0) {
+        closedOwnAfterFree.incrementAndGet();
+      }
+      own.run();
     }
 
     @Override

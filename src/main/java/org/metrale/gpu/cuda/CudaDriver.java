@@ -1,5 +1,6 @@
 package org.metrale.gpu.cuda;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -17,6 +18,9 @@ import org.metrale.gpu.LibraryUnavailableException;
 public final class CudaDriver {
   /** Where the functions for the glue of other libraries are, 0 before they were asked for. */
   private static volatile long functions;
+
+  /** How long a call may take that nobody has set a limit for. */
+  static final Duration CALL_TIMEOUT = Duration.ofMinutes(1);
 
   private CudaDriver() {}
 
@@ -154,7 +158,7 @@ public final class CudaDriver {
     static void check() {
       if (!done) {
         CudaLibrary.require();
-        CudaCalls.cuInit();
+        new LateWork(-1, CALL_TIMEOUT).run("cuInit", "the driver is not usable", CudaCalls::cuInit);
         done = true;
       }
     }

@@ -162,7 +162,7 @@ public final class CudaEvent extends NativeResource {
    * @return completes normally, or with a {@link CudaException} if the work before it failed
    */
   public CompletionStage<Void> completion() {
-    return Completions.watch(this, null, null);
+    return Completions.watch(this::isDone, () -> {});
   }
 
   /**

@@ -37,6 +37,9 @@ public record CudaResult(int code) {
   /** A kernel failed; the context is lost. */
   public static final CudaResult LAUNCH_FAILED = new CudaResult(719);
 
+  /** Not done in time; also what this layer says of a call that did not come back. */
+  public static final CudaResult TIMEOUT = new CudaResult(909);
+
   private static final String NAMES =
       """
       0 SUCCESS;1 ERROR_INVALID_VALUE;2 ERROR_OUT_OF_MEMORY;3 ERROR_NOT_INITIALIZED;

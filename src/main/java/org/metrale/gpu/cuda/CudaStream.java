@@ -3,9 +3,13 @@ package org.metrale.gpu.cuda;
 import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeoutException;
 import org.bytedeco.cuda.cudart.CUstream_st;
 import org.metrale.gpu.Backoff;
+import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -230,22 +234,60 @@ public final class CudaStream extends NativeResource {
    *
    * <p><b>Ownership:</b> the memory stays open until the copy is done.
    *
+   * <p><b>Blocking:</b> not at all if both ranges are pinned or on devices. The driver copies
+   * pageable host memory while the caller waits, behind what the stream has: at most the bound of
+   * {@link CudaContext#openPrimary(CudaDevice, Duration)}.
+   *
    * @param source what to read
    * @param target where to write, as long as the source
    * @return completes when the copy is done
    * @throws IllegalArgumentException if the lengths differ
-   * @throws CudaException if the driver refuses
+   * @throws CudaException if the driver refuses, or takes too long for pageable memory; then the
+   *     copy goes on and keeps its memory open, but its place among later work is not known
    * @throws IllegalStateException if this stream or the memory is closed
    * @wraps {@code cuMemcpyAsync}; cuda.h, CUDA 4.0 and later
    */
   public CompletionStage<Void> copy(CudaBuffer source, CudaBuffer target) {
+    Duration limit = context.lateWork().limit();
+    return tryCopy(source, target, limit)
+        .orElseThrow(
+            () ->
+                new CudaException(
+                    "cuMemcpyAsync",
+                    CudaResult.TIMEOUT,
+                    "not back within " + limit + "; the copy goes on and keeps its memory open",
+                    context.ordinal(),
+                    ""));
+  }
+
+  /** A copy that is queued within a limit, or empty; then it goes on by itself. */
+  Optional<CompletionStage<Void>> tryCopy(CudaBuffer source, CudaBuffer target, Duration limit) {
     requireSameLength(source, target);
-    return queue(
-        "cuMemcpyAsync",
+    boolean waits = isPageable(source) || isPageable(target);
+    Hold hold = Hold.of(source, target);
+    Call call =
         () ->
             CudaCalls.cuMemcpyAsync(
-                slot, generation, target.address(), source.address(), source.lengthBytes()),
-        Hold.of(source, target));
+                slot, generation, target.address(), source.address(), source.lengthBytes());
+    return waits
+        ? queueWithin("cuMemcpyAsync", call, hold, limit)
+        : Optional.of(queue("cuMemcpyAsync", call, hold));
+  }
+
+  private boolean isPageable(CudaBuffer buffer) {
+    return buffer.location(context).kind() == CudaLocation.Kind.PAGEABLE_HOST;
+  }
+
+  private Optional<CompletionStage<Void>> queueWithin(
+      String name, Call call, Hold hold, Duration limit) {
+    CompletableFuture<CompletionStage<Void>> queued =
+        BoundedCall.start(() -> queue(name, call, hold));
+    try {
+      return Optional.of(BoundedCall.await(queued, limit));
+    } catch (TimeoutException e) {
+      context.lateWork().leave(name, queued, done -> {});
+      return Optional.empty();
+    }
   }
 
   /**
@@ -368,7 +410,12 @@ public final class CudaStream extends NativeResource {
           this + " is closed, but a call on it still runs; its native stream was left as it is");
     }
     if (owned) {
-      CudaCalls.cuStreamDestroy(context.handle(), context.ordinal(), handle);
+      context
+          .lateWork()
+          .run(
+              "cuStreamDestroy",
+              "the native stream stays",
+              () -> CudaCalls.cuStreamDestroy(context.handle(), context.ordinal(), handle));
     }
     CudaCalls.recycleSlot(slot);
   }
@@ -444,7 +491,14 @@ public final class CudaStream extends NativeResource {
       context.giveBack(event);
       throw e;
     }
-    return Completions.watch(event, context, hold);
+    return Completions.watch(
+        event::isDone,
+        () -> {
+          if (hold != null) {
+            hold.close();
+          }
+          context.giveBack(event);
+        });
   }
 
   private static void requireSameLength(CudaBuffer source, CudaBuffer target) {

@@ -8,7 +8,8 @@ import org.metrale.gpu.NativeResource;
  * Memory of a device.
  *
  * <p><b>Ownership:</b> keeps its context open. Close is refused while a copy or a collective uses
- * the memory, and waits, as the driver does, for what else the device is doing.
+ * the memory, and waits, as the driver does, for what else the device is doing, within the bound of
+ * {@link CudaContext#openPrimary(CudaDevice, java.time.Duration)}.
  *
  * <p><b>Threading:</b> safe for any number of threads; the bytes are the program's to order.
  */
@@ -38,11 +39,14 @@ public final class DeviceMemory extends NativeResource {
   @MustBeClosed
   public static DeviceMemory allocate(CudaContext context, long lengthBytes) {
     requireLength(lengthBytes);
-    return context.making(
-        () -> {
-          long address = CudaCalls.cuMemAlloc(context.handle(), context.ordinal(), lengthBytes);
-          return new DeviceMemory(context, address, lengthBytes, CudaLocation.Kind.DEVICE);
-        });
+    long address =
+        context.makingWithin(
+            "cuMemAlloc",
+            () -> CudaCalls.cuMemAlloc(context.handle(), context.ordinal(), lengthBytes),
+            late -> CudaCalls.cuMemFree(context.handle(), context.ordinal(), late));
+    return context.owning(
+        () -> new DeviceMemory(context, address, lengthBytes, CudaLocation.Kind.DEVICE),
+        () -> CudaCalls.cuMemFree(context.handle(), context.ordinal(), address));
   }
 
   /**
@@ -59,12 +63,14 @@ public final class DeviceMemory extends NativeResource {
   @MustBeClosed
   public static DeviceMemory allocateManaged(CudaContext context, long lengthBytes) {
     requireLength(lengthBytes);
-    return context.making(
-        () -> {
-          long address =
-              CudaCalls.cuMemAllocManaged(context.handle(), context.ordinal(), lengthBytes);
-          return new DeviceMemory(context, address, lengthBytes, CudaLocation.Kind.MANAGED);
-        });
+    long address =
+        context.makingWithin(
+            "cuMemAllocManaged",
+            () -> CudaCalls.cuMemAllocManaged(context.handle(), context.ordinal(), lengthBytes),
+            late -> CudaCalls.cuMemFree(context.handle(), context.ordinal(), late));
+    return context.owning(
+        () -> new DeviceMemory(context, address, lengthBytes, CudaLocation.Kind.MANAGED),
+        () -> CudaCalls.cuMemFree(context.handle(), context.ordinal(), address));
   }
 
   static void requireLength(long lengthBytes) {
@@ -142,7 +148,12 @@ public final class DeviceMemory extends NativeResource {
 
   @Override
   protected void free() {
-    CudaCalls.cuMemFree(context.handle(), context.ordinal(), all.address());
+    context
+        .lateWork()
+        .run(
+            "cuMemFree",
+            all.lengthBytes() + " bytes stay allocated",
+            () -> CudaCalls.cuMemFree(context.handle(), context.ordinal(), all.address()));
   }
 
   @Override

@@ -10,7 +10,8 @@ import org.metrale.gpu.NativeResource;
  * Pinned host memory, which devices read and write by themselves at full speed.
  *
  * <p><b>Ownership:</b> keeps its context open, and a registered buffer reachable. Close is refused
- * while a copy or a collective uses the memory.
+ * while a copy or a collective uses the memory, and waits for what else devices do with it, within
+ * the bound of {@link CudaContext#openPrimary(CudaDevice, java.time.Duration)}.
  *
  * <p><b>Threading:</b> safe for any number of threads; the bytes are the program's to order.
  */
@@ -43,11 +44,14 @@ public final class HostMemory extends NativeResource {
   @MustBeClosed
   public static HostMemory allocate(CudaContext context, long lengthBytes) {
     DeviceMemory.requireLength(lengthBytes);
-    return context.making(
-        () -> {
-          long address = CudaCalls.cuMemHostAlloc(context.handle(), context.ordinal(), lengthBytes);
-          return new HostMemory(context, address, lengthBytes, null);
-        });
+    long address =
+        context.makingWithin(
+            "cuMemHostAlloc",
+            () -> CudaCalls.cuMemHostAlloc(context.handle(), context.ordinal(), lengthBytes),
+            late -> CudaCalls.cuMemFreeHost(context.handle(), context.ordinal(), late));
+    return context.owning(
+        () -> new HostMemory(context, address, lengthBytes, null),
+        () -> CudaCalls.cuMemFreeHost(context.handle(), context.ordinal(), address));
   }
 
   /**
@@ -65,12 +69,19 @@ public final class HostMemory extends NativeResource {
   public static HostMemory register(CudaContext context, ByteBuffer direct) {
     CudaBuffer range = CudaBuffer.of(direct);
     DeviceMemory.requireLength(range.lengthBytes());
-    return context.making(
-        () -> {
-          CudaCalls.cuMemHostRegister(
-              context.handle(), context.ordinal(), range.address(), range.lengthBytes());
-          return new HostMemory(context, range.address(), range.lengthBytes(), direct);
-        });
+    long address =
+        context.makingWithin(
+            "cuMemHostRegister",
+            () -> {
+              // The range keeps the buffer reachable as long as the call runs.
+              CudaCalls.cuMemHostRegister(
+                  context.handle(), context.ordinal(), range.address(), range.lengthBytes());
+              return range.address();
+            },
+            late -> CudaCalls.cuMemHostUnregister(context.handle(), context.ordinal(), late));
+    return context.owning(
+        () -> new HostMemory(context, address, range.lengthBytes(), direct),
+        () -> CudaCalls.cuMemHostUnregister(context.handle(), context.ordinal(), address));
   }
 
   /**
@@ -174,6 +185,11 @@ public final class HostMemory extends NativeResource {
 
   @Override
   protected void free() {
+    String call = registered == null ? "cuMemFreeHost" : "cuMemHostUnregister";
+    context.lateWork().run(call, all.lengthBytes() + " bytes stay pinned", this::unpin);
+  }
+
+  private void unpin() {
     if (registered == null) {
       CudaCalls.cuMemFreeHost(context.handle(), context.ordinal(), all.address());
     } else {

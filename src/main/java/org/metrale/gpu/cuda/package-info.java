@@ -12,7 +12,9 @@
  * on which context is current, and every call leaves the current one as it was.
  *
  * <p><b>Blocking:</b> calls that can wait for a device take a {@link java.time.Duration} or answer
- * with a {@link java.util.concurrent.CompletionStage}.
+ * with a {@link java.util.concurrent.CompletionStage}. Those that have neither (allocating, pinning
+ * and freeing memory, closing, copies of pageable memory) are bounded by their context, see {@link
+ * org.metrale.gpu.cuda.CudaContext#openPrimary(CudaDevice, java.time.Duration)}.
  *
  * <p><b>Cleanup:</b> a context is closed after the streams, events and memory made in it. Memory
  * that a copy in flight uses stays open until the copy is done.

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeResource;
@@ -27,6 +28,13 @@ import org.metrale.gpu.NativeResource;
 public final class CuFileBatch extends NativeResource {
   private static final int EIGHT = 8;
 
+  /** cuFile's wait cannot be interrupted, so it is asked to wait in slices. */
+  private static final long SLICE_NANOS = 50_000_000;
+
+  /** How much longer than it was told a look may take before it counts as not returning. */
+  private static final long GRACE_NANOS = 1_000_000_000;
+
+  private final CuFileDriver driver;
   private final int capacity;
 
   /** cuFile's batch and its two arrays; 0 without cuFile. */
@@ -36,13 +44,22 @@ public final class CuFileBatch extends NativeResource {
   private final long events;
   private final Map<Long, Pending> pending = new HashMap<>();
 
-  /** Events of transfers that were made at once, by cookie. */
+  /** Events that nobody has taken yet, by cookie. */
   private final Map<Long, Event> made = new LinkedHashMap<>();
 
   private long lastCookie;
 
+  /**
+   * A submission that was given up waiting for; the array of requests is its own until it is over.
+   */
+  private Submission running;
+
+  /** A look for events whose answer nobody has taken yet. */
+  private TransferThreads.Task<Integer> looking;
+
   private CuFileBatch(CuFileDriver driver, int capacity, long batch) {
     super(driver);
+    this.driver = driver;
     this.capacity = capacity;
     this.batch = batch;
     this.requests =
@@ -64,6 +81,9 @@ public final class CuFileBatch extends NativeResource {
       long fileOffsetBytes,
       long baseOffsetBytes,
       long cookie) {}
+
+  /** A call of cuFile and what it submits. */
+  private record Submission(TransferThreads.Task<Object> task, List<Long> cookies) {}
 
   /** A transfer whose event was not taken. */
   private record Pending(Request request, CuFileHold hold) {}
@@ -168,9 +188,15 @@ public final class CuFileBatch extends NativeResource {
   /**
    * Submits transfers.
    *
+   * <p>What cuFile refuses while others of the same call have begun is an event that says so.
+   *
+   * <p><b>Blocking:</b> at most {@link CuFileOptions#transferTimeout()} a context of the memory,
+   * and for each transfer that goes without cuFile.
+   *
    * @param transfers what to do, at most as many as there is room for
-   * @throws CuFileException if cuFile refuses them
-   * @throws IllegalStateException if there is no room for them
+   * @throws CuFileException if cuFile refuses them and none has begun
+   * @throws IllegalStateException if there is no room for them, or an earlier call of cuFile has
+   *     not returned yet
    * @wraps {@code cuFileBatchIOSubmit}; cufile.h, cuFile 1.2 and later
    */
   public void submit(List<Request> transfers) {
@@ -180,13 +206,14 @@ public final class CuFileBatch extends NativeResource {
     }
     acquire();
     try {
+      requireIdle();
       List<Long> cookies = new ArrayList<>();
       boolean submitted = false;
       try {
         submit(transfers, cookies);
         submitted = true;
       } finally {
-        if (!submitted) {
+        if (!submitted && running == null) {
           cookies.forEach(this::take);
           cookies.forEach(made::remove);
         }
@@ -199,29 +226,27 @@ public final class CuFileBatch extends NativeResource {
   /**
    * Takes the events of transfers that are over.
    *
-   * <p><b>Blocking:</b> at most {@code timeout}.
+   * <p><b>Blocking:</b> at most {@code timeout}, or until the thread is interrupted.
    *
    * @param atLeast how many to wait for
    * @param timeout how long to wait at most
    * @return their events, fewer than asked for if the time ended first
+   * @throws InterruptedException if the thread was interrupted while it waited; no event is lost
    * @throws CuFileException if cuFile refuses
+   * @throws IllegalStateException if an earlier call of cuFile has not returned yet
    * @wraps {@code cuFileBatchIOGetStatus}; cufile.h, cuFile 1.2 and later
    */
-  public List<Event> poll(int atLeast, Duration timeout) {
+  public List<Event> poll(int atLeast, Duration timeout) throws InterruptedException {
     acquire();
     try {
+      requireIdle();
+      if (batch != 0) {
+        long most = Long.MAX_VALUE / 4;
+        collect(atLeast, System.nanoTime() + Math.min(Backoff.nanos(timeout), most));
+      }
       List<Event> out = new ArrayList<>(made.values());
       made.keySet().forEach(this::take);
       made.clear();
-      if (batch != 0 && !pending.isEmpty()) {
-        int wanted = Math.max(0, Math.min(atLeast - out.size(), pending.size()));
-        int count =
-            CuFileCalls.cuFileBatchIOGetStatus(
-                batch, wanted, pending.size(), events, Backoff.nanos(timeout));
-        for (int i = 0; i < count; i++) {
-          event(CuFileCalls.batchEvent(events, i)).ifPresent(out::add);
-        }
-      }
       return out;
     } finally {
       release();
@@ -231,14 +256,22 @@ public final class CuFileBatch extends NativeResource {
   /**
    * Cancels what is not done yet; events still come for it.
    *
-   * @throws CuFileException if cuFile refuses
+   * <p><b>Blocking:</b> at most {@link CuFileOptions#transferTimeout()}.
+   *
+   * @throws CuFileException if cuFile refuses, or has not returned in time
    * @wraps {@code cuFileBatchIOCancel}; cufile.h, cuFile 1.2 and later
    */
   public void cancel() {
     acquire();
     try {
       if (batch != 0) {
-        CuFileCalls.cuFileBatchIOCancel(batch);
+        TransferThreads.Task<Object> task =
+            begin(
+                () -> {
+                  CuFileCalls.cuFileBatchIOCancel(batch);
+                  return null;
+                });
+        finish(task, "cuFileBatchIOCancel");
       }
     } finally {
       release();
@@ -275,23 +308,134 @@ public final class CuFileBatch extends NativeResource {
     return "cuFile batch of " + capacity;
   }
 
-  @SuppressWarnings("MustBeClosed") // closed by take(), with the transfer's event
   private void submit(List<Request> transfers, List<Long> cookies) {
-    int count = 0;
+    Map<Long, List<Long>> byContext = new LinkedHashMap<>();
+    List<Long> without = new ArrayList<>();
     for (Request request : transfers) {
-      long cookie = ++lastCookie;
-      CuFileHold hold = CuFileHold.open("batched transfer", request.file(), request.buffer());
-      pending.put(cookie, new Pending(request, hold));
+      long cookie = note(request);
       cookies.add(cookie);
       if (batch == 0 || request.file().route() == CuFileRoute.POSIX) {
-        made.put(cookie, now(request));
+        without.add(cookie);
       } else {
-        CuFileCalls.batchRequest(requests, count++, entry(request, cookie));
+        long context = request.buffer().memory().contextAddress();
+        byContext.computeIfAbsent(context, key -> new ArrayList<>()).add(cookie);
       }
     }
-    if (count > 0) {
-      long context = transfers.get(0).buffer().memory().contextAddress();
-      CuFileCalls.cuFileBatchIOSubmit(context, batch, count, requests);
+    boolean begun = false;
+    for (Map.Entry<Long, List<Long>> group : byContext.entrySet()) {
+      try {
+        submit(group.getKey(), group.getValue());
+        begun = true;
+      } catch (GpuException e) {
+        if (!begun || running != null) {
+          throw e;
+        }
+        fail(group.getValue(), e);
+      }
+    }
+    without.forEach(cookie -> made.put(cookie, now(pending.get(cookie).request())));
+  }
+
+  @SuppressWarnings("MustBeClosed") // closed by take(), with the transfer's event
+  private long note(Request request) {
+    long cookie = ++lastCookie;
+    CuFileHold hold = CuFileHold.open("batched transfer", request.file(), request.buffer());
+    pending.put(cookie, new Pending(request, hold));
+    return cookie;
+  }
+
+  /** Submits transfers of one context, which is current for all of one call. */
+  private void submit(long context, List<Long> cookies) {
+    int count = 0;
+    for (long cookie : cookies) {
+      CuFileCalls.batchRequest(requests, count++, entry(pending.get(cookie).request(), cookie));
+    }
+    int requested = count;
+    TransferThreads.Task<Object> task =
+        begin(
+            () -> {
+              CuFileCalls.cuFileBatchIOSubmit(context, batch, requested, requests);
+              return null;
+            });
+    running = new Submission(task, cookies);
+    finish(task, "cuFileBatchIOSubmit");
+  }
+
+  private <T> TransferThreads.Task<T> begin(Supplier<T> call) {
+    acquire();
+    return TransferThreads.instance().start(call, this::release, answer -> {});
+  }
+
+  private void finish(TransferThreads.Task<Object> task, String call) {
+    if (!task.awaitThroughInterrupts(driver.options().transferTimeout())) {
+      throw CuFileException.unfinished(
+          call,
+          CuFileException.Where.note(
+              "not over after "
+                  + driver.options().transferTimeout()
+                  + "; until it is, files and memory stay in use"));
+    }
+    if (running != null && running.task == task) {
+      running = null;
+    }
+    task.answer();
+  }
+
+  /** Refuses what would use the arrays of a call that was given up waiting for. */
+  private void requireIdle() {
+    if (running != null) {
+      if (!running.task.isOver()) {
+        throw new IllegalStateException(this + ": a call of cuFile has not returned yet");
+      }
+      Submission over = running;
+      running = null;
+      try {
+        over.task.answer();
+      } catch (GpuException e) {
+        fail(over.cookies, e);
+      }
+    }
+  }
+
+  private void fail(List<Long> cookies, GpuException problem) {
+    for (long cookie : cookies) {
+      Request request = pending.get(cookie).request();
+      made.put(cookie, new Event(request, Status.FAILED, Optional.empty(), Optional.of(problem)));
+    }
+  }
+
+  /** Looks once, then until there are enough events or the time is over. */
+  private void collect(int atLeast, long deadline) throws InterruptedException {
+    boolean looked = false;
+    while (made.size() < pending.size()) {
+      long left = Math.max(0, deadline - System.nanoTime());
+      if (looked && (left == 0 || made.size() >= atLeast)) {
+        return;
+      }
+      look(Math.max(0, atLeast - made.size()), left);
+      looked = true;
+    }
+  }
+
+  private void look(int wanted, long leftNanos) throws InterruptedException {
+    if (looking == null) {
+      int most = pending.size() - made.size();
+      long slice = Math.min(leftNanos, SLICE_NANOS);
+      looking =
+          begin(
+              () ->
+                  CuFileCalls.cuFileBatchIOGetStatus(
+                      batch, Math.min(wanted, most), most, events, slice));
+    }
+    if (!looking.await(Duration.ofNanos(leftNanos + GRACE_NANOS))) {
+      throw CuFileException.unfinished(
+          "cuFileBatchIOGetStatus", CuFileException.Where.note("batch=" + capacity));
+    }
+    TransferThreads.Task<Integer> over = looking;
+    looking = null;
+    int count = over.answer();
+    for (int i = 0; i < count; i++) {
+      event(CuFileCalls.batchEvent(events, i));
     }
   }
 
@@ -308,50 +452,49 @@ public final class CuFileBatch extends NativeResource {
 
   private static Event now(Request request) {
     try {
-      CuFileTransfer done =
-          request
-              .file()
-              .moveHeld(
-                  request.buffer(),
-                  new CuFileOperation.Work(
-                      request.write(),
-                      request.lengthBytes(),
-                      request.fileOffsetBytes(),
-                      request.bufferOffsetBytes()));
+      CuFileTransfer done = request.file().moveNow(request.buffer(), work(request));
       return new Event(request, Status.COMPLETE, Optional.of(done), Optional.empty());
     } catch (GpuException e) {
       return new Event(request, Status.FAILED, Optional.empty(), Optional.of(e));
     }
   }
 
-  /** Empty for a transfer that is not over. */
-  private Optional<Event> event(long[] words) {
+  /** Keeps the event of a transfer that is over. */
+  private void event(long[] words) {
     Status status = new Status((int) words[1]);
     Pending known = pending.get(words[0]);
     if (known == null || status.value() == 1 || status.value() == 2) {
-      return Optional.empty();
+      return;
     }
-    take(words[0]);
     Request request = known.request();
-    CuFileRoute route = request.file().route();
     long answer = words[2];
-    if (status.equals(Status.COMPLETE) && answer >= 0) {
-      CuFileTransfer done =
-          new CuFileTransfer(answer, route, route == CuFileRoute.COMPAT ? 0 : answer);
-      return Optional.of(new Event(request, status, Optional.of(done), Optional.empty()));
-    }
-    Optional<GpuException> problem =
-        answer < 0
-            ? Optional.of(
-                request
-                    .file()
-                    .failed(
-                        "cuFileBatchIOGetStatus",
-                        answer,
-                        request.fileOffsetBytes(),
-                        request.lengthBytes()))
-            : Optional.empty();
-    return Optional.of(new Event(request, status, Optional.empty(), problem));
+    boolean complete = status.equals(Status.COMPLETE) && answer >= 0;
+    made.put(
+        words[0],
+        new Event(
+            request,
+            status,
+            complete ? Optional.of(transfer(request, answer)) : Optional.empty(),
+            answer < 0 ? Optional.of(failed(request, answer)) : Optional.empty()));
+  }
+
+  private static CuFileTransfer transfer(Request request, long doneBytes) {
+    CuFileHandle file = request.file();
+    return new CuFileTransfer(doneBytes, file.route(), file.directBytes(work(request), doneBytes));
+  }
+
+  private static GpuException failed(Request request, long answer) {
+    return request
+        .file()
+        .failed("cuFileBatchIOGetStatus", answer, request.fileOffsetBytes(), request.lengthBytes());
+  }
+
+  private static CuFileOperation.Work work(Request request) {
+    return new CuFileOperation.Work(
+        request.write(),
+        request.lengthBytes(),
+        request.fileOffsetBytes(),
+        request.bufferOffsetBytes());
   }
 
   private void take(long cookie) {

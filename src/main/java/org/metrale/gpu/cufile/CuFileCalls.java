@@ -350,6 +350,10 @@ final class CuFileCalls {
     return cufile.metrale_errno_invalid();
   }
 
+  static int timedOut() {
+    return cufile.metrale_errno_timed_out();
+  }
+
   static int unsupported() {
     return cufile.metrale_errno_unsupported();
   }

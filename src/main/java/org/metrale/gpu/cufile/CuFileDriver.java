@@ -213,7 +213,7 @@ public final class CuFileDriver extends NativeResource {
       first = closing(first, bounce::close);
     }
     if (problem == null) {
-      first = closing(first, DriverDoor.instance()::close);
+      first = closing(first, () -> DriverDoor.instance().close(options));
     }
     if (first != null) {
       throw first;

@@ -31,8 +31,17 @@ public final class CuFileException extends NativeCallException {
   /** Kind of the file's file system, or an empty text. */
   private final String fileSystem;
 
-  private CuFileException(String call, int code, int cudaCode, Where where) {
-    super(call, code, symbol(code), text(code, cudaCode), where.detail());
+  /** The call has not returned. */
+  private final boolean unfinished;
+
+  private CuFileException(String call, int code, int cudaCode, Where where, boolean unfinished) {
+    super(
+        call,
+        code,
+        symbol(code),
+        unfinished ? "has not returned in time" : text(code, cudaCode),
+        where.detail());
+    this.unfinished = unfinished;
     this.errno = code < CuFileResult.BASE ? code : 0;
     this.cudaCode = cudaCode;
     this.path = where.path;
@@ -70,17 +79,22 @@ public final class CuFileException extends NativeCallException {
     int code = (int) packed;
     // Beside any other code the second half is left over from something else.
     int cuda = code == CuFileResult.CUDA_DRIVER_ERROR.code() ? (int) (packed >>> 32) : 0;
-    return new CuFileException(call, code, cuda, where);
+    return new CuFileException(call, code, cuda, where, false);
   }
 
-  /** From a number below 0: minus an errno or minus a cuFile code. */
+  /** From a number below 0: minus an errno, a cuFile code, or both halves of a CUfileError_t. */
   static CuFileException ofNegative(String call, long answer, Where where) {
-    return new CuFileException(call, (int) -answer, 0, where);
+    return ofPacked(call, -answer, where);
+  }
+
+  /** A call that has not returned in time: {@code ETIMEDOUT}, which no caller of C would see. */
+  static CuFileException unfinished(String call, Where where) {
+    return new CuFileException(call, CuFileCalls.timedOut(), 0, where, true);
   }
 
   /** From a cuFile code that this layer found itself. */
   static CuFileException of(String call, CuFileResult result, Where where) {
-    return new CuFileException(call, result.code(), 0, where);
+    return new CuFileException(call, result.code(), 0, where, false);
   }
 
   /**
@@ -99,6 +113,15 @@ public final class CuFileException extends NativeCallException {
    */
   public OptionalInt errno() {
     return errno == 0 ? OptionalInt.empty() : OptionalInt.of(errno);
+  }
+
+  /**
+   * Whether the call still runs: it was only given up waiting for.
+   *
+   * @return true if file and memory stay in use until it returns
+   */
+  public boolean isUnfinished() {
+    return unfinished;
   }
 
   /**

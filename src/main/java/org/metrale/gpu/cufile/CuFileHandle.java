@@ -5,9 +5,11 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaStream;
@@ -17,14 +19,20 @@ import org.metrale.gpu.cuda.CudaStream;
  *
  * <p>Device memory goes through cuFile where the policy allows it and it is there; else through
  * pinned host memory. Host memory goes by the file system's calls, with {@link
- * CuFilePolicy#FORCE_GDS} through cuFile. Where they go by the file system's calls, the aligned
- * middle passes by the page cache and the ragged ends do not; the alignment is asked from the file
- * system.
+ * CuFilePolicy#FORCE_GDS} through cuFile. The aligned middle passes by the page cache and the
+ * ragged ends do not; the alignment is asked from the file system. Where cuFile goes through host
+ * memory itself, where a file is forced, and where memory and file are not aligned together, cuFile
+ * is given the whole.
  *
  * <p><b>Ownership:</b> keeps its driver open, and its memory while a transfer runs.
  *
  * <p><b>Threading:</b> safe for any number of threads. <b>Blocking:</b> transfers wait for the
- * storage, as the file system's own calls do.
+ * storage, at most as long as they are told, else {@link CuFileOptions#transferTimeout()}. A thread
+ * of this package makes the call; one that has not returned in time goes on with it, and file and
+ * memory cannot be closed until it has. Handing a call over costs microseconds, much for a few
+ * kilobytes from the page cache: a driver whose transfers may take for ever ({@code
+ * ChronoUnit.FOREVER}) makes those with registered memory in the caller's thread. An interrupt ends
+ * the wait of calls with a time of their own; others keep it for later.
  */
 public final class CuFileHandle extends NativeResource {
   private final OpenFile file;
@@ -65,7 +73,8 @@ public final class CuFileHandle extends NativeResource {
   @MustBeClosed
   public static CuFileHandle open(
       CuFileDriver driver, Path path, CuFilePolicy policy, OpenOption... options) {
-    return open(driver, OpenFile.open(path, Set.of(options)), policy);
+    Set<OpenOption> all = Set.of(options);
+    return open(driver, () -> OpenFile.open(path, all), new Opening(path.toString(), policy));
   }
 
   /**
@@ -84,15 +93,32 @@ public final class CuFileHandle extends NativeResource {
    */
   @MustBeClosed
   public static CuFileHandle open(CuFileDriver driver, FileChannel channel, CuFilePolicy policy) {
-    return open(driver, OpenFile.open(channel), policy);
+    return open(driver, () -> OpenFile.open(channel), new Opening("", policy));
   }
 
   @MustBeClosed
-  private static CuFileHandle open(CuFileDriver driver, OpenFile file, CuFilePolicy policy) {
+  @SuppressWarnings("MustBeClosed") // the call closes the hold
+  private static CuFileHandle open(CuFileDriver driver, Supplier<OpenFile> open, Opening what) {
+    CuFileHold hold = CuFileHold.open("a file being opened", driver);
+    TransferThreads.Task<CuFileHandle> task =
+        TransferThreads.instance()
+            .start(() -> opened(driver, open.get(), what.policy), hold::close, CuFileHandle::close);
+    Duration timeout = driver.options().openTimeout();
+    if (!task.awaitThroughInterrupts(timeout) && task.leave()) {
+      throw CuFileException.unfinished(
+          "open", new CuFileException.Where(what.path, -1, -1, "", "not over after " + timeout));
+    }
+    return task.answer();
+  }
+
+  /** What is being opened. */
+  private record Opening(String path, CuFilePolicy policy) {}
+
+  @MustBeClosed
+  private static CuFileHandle opened(CuFileDriver driver, OpenFile file, CuFilePolicy policy) {
     boolean made = false;
     Registration found = null;
-    try (CuFileHold hold = CuFileHold.open("a file being opened", driver)) {
-      Objects.requireNonNull(hold);
+    try {
       found = Registration.of(driver, file, policy);
       CuFileHandle out = new CuFileHandle(driver, file, policy, found);
       made = true;
@@ -155,10 +181,20 @@ public final class CuFileHandle extends NativeResource {
   /**
    * Waits until what was written is on the storage.
    *
-   * @throws CuFileException if the file system says no
+   * @throws CuFileException if the file system says no, or has not answered in time
    */
+  @SuppressWarnings("MustBeClosed") // the call closes the hold
   public void sync() {
-    answered("fdatasync", using(() -> (long) CuFileCalls.fdatasync(file.buffered())), -1, -1);
+    CuFileHold hold = CuFileHold.open("a transfer", this);
+    TransferThreads.Task<Long> task =
+        TransferThreads.instance()
+            .start(() -> (long) CuFileCalls.fdatasync(file.buffered()), hold::close, answer -> {});
+    Duration timeout = mover.timeout();
+    if (!task.awaitThroughInterrupts(timeout) && task.leave()) {
+      throw CuFileException.unfinished(
+          "fdatasync", file.where(-1, -1, "not over after " + timeout));
+    }
+    answered("fdatasync", task.answer(), -1, -1);
   }
 
   /**
@@ -195,6 +231,63 @@ public final class CuFileHandle extends NativeResource {
   public CuFileTransfer write(
       CuFileBuffer source, long sourceOffsetBytes, long fileOffsetBytes, long lengthBytes) {
     return transfer(true, source, sourceOffsetBytes, fileOffsetBytes, lengthBytes);
+  }
+
+  /**
+   * Reads into registered memory, within a time.
+   *
+   * @param target where the bytes go
+   * @param targetOffsetBytes where in the buffer
+   * @param fileOffsetBytes where in the file
+   * @param lengthBytes how many bytes
+   * @param timeout how long to wait at most
+   * @return what was done; fewer bytes where the file ends
+   * @throws CuFileException if nothing could be read and the file has not ended; with {@link
+   *     CuFileException#isUnfinished()} if the time is over
+   * @throws InterruptedException if the thread was interrupted while it waited; the read goes on
+   * @throws IndexOutOfBoundsException if the range is not inside the buffer
+   * @throws IllegalStateException if this file or the buffer is closed
+   * @wraps {@code cuFileRead}; cufile.h, cuFile 1.0 and later
+   */
+  @SuppressWarnings("MustBeClosed") // the mover closes the hold
+  public CuFileTransfer read(
+      CuFileBuffer target,
+      long targetOffsetBytes,
+      long fileOffsetBytes,
+      long lengthBytes,
+      Duration timeout)
+      throws InterruptedException {
+    CuFileOperation.Work work =
+        work(false, target, targetOffsetBytes, fileOffsetBytes, lengthBytes);
+    return mover.moveInterruptibly(work, target.memory(), Mover.hold(this, target), timeout);
+  }
+
+  /**
+   * Writes from registered memory, within a time.
+   *
+   * @param source where the bytes come from
+   * @param sourceOffsetBytes where in the buffer
+   * @param fileOffsetBytes where in the file
+   * @param lengthBytes how many bytes
+   * @param timeout how long to wait at most
+   * @return what was done
+   * @throws CuFileException if nothing could be written; with {@link
+   *     CuFileException#isUnfinished()} if the time is over
+   * @throws InterruptedException if the thread was interrupted while it waited; the write goes on
+   * @throws IndexOutOfBoundsException if the range is not inside the buffer
+   * @throws IllegalStateException if this file or the buffer is closed
+   * @wraps {@code cuFileWrite}; cufile.h, cuFile 1.0 and later
+   */
+  @SuppressWarnings("MustBeClosed") // the mover closes the hold
+  public CuFileTransfer write(
+      CuFileBuffer source,
+      long sourceOffsetBytes,
+      long fileOffsetBytes,
+      long lengthBytes,
+      Duration timeout)
+      throws InterruptedException {
+    CuFileOperation.Work work = work(true, source, sourceOffsetBytes, fileOffsetBytes, lengthBytes);
+    return mover.moveInterruptibly(work, source.memory(), Mover.hold(this, source), timeout);
   }
 
   /**
@@ -341,6 +434,15 @@ public final class CuFileHandle extends NativeResource {
     return file;
   }
 
+  Duration transferTimeout() {
+    return mover.timeout();
+  }
+
+  /** Of a transfer that cuFile was given whole. */
+  long directBytes(CuFileOperation.Work work, long doneBytes) {
+    return mover.directBytes(work, doneBytes);
+  }
+
   CuFileException failed(String call, long answer, long offset, long lengthBytes) {
     return mover.failed(call, answer, offset, lengthBytes);
   }
@@ -352,16 +454,18 @@ public final class CuFileHandle extends NativeResource {
     }
   }
 
+  @SuppressWarnings("MustBeClosed") // the mover closes the hold
   private CuFileTransfer transfer(
       boolean write, CuFileBuffer buffer, long bufferOffset, long fileOffset, long lengthBytes) {
-    CuFileMemory memory = buffer.memory();
-    Objects.checkFromIndexSize(bufferOffset, lengthBytes, memory.lengthBytes());
-    requireOffset(fileOffset, lengthBytes);
+    CuFileOperation.Work work = work(write, buffer, bufferOffset, fileOffset, lengthBytes);
+    if (Mover.isLimited(mover.timeout())) {
+      return mover.move(work, buffer.memory(), Mover.hold(this, buffer), mover.timeout());
+    }
     acquire();
     try {
       buffer.begin();
       try {
-        return mover.move(write, memory, bufferOffset, fileOffset, lengthBytes);
+        return mover.moveHere(work, buffer.memory());
       } finally {
         buffer.end();
       }
@@ -370,16 +474,22 @@ public final class CuFileHandle extends NativeResource {
     }
   }
 
+  private static CuFileOperation.Work work(
+      boolean write, CuFileBuffer buffer, long bufferOffset, long fileOffset, long lengthBytes) {
+    Objects.checkFromIndexSize(bufferOffset, lengthBytes, buffer.memory().lengthBytes());
+    requireOffset(fileOffset, lengthBytes);
+    return new CuFileOperation.Work(write, lengthBytes, fileOffset, bufferOffset);
+  }
+
+  @SuppressWarnings("MustBeClosed") // the mover closes the hold
   private CuFileTransfer transfer(boolean write, CuFileMemory memory, long fileOffset) {
     requireOffset(fileOffset, memory.lengthBytes());
     memory.requireOpen();
-    acquire();
-    try (CuFileHold hold = CuFileHold.open("memory of a transfer", memory.owners())) {
-      Objects.requireNonNull(hold);
-      return mover.move(write, memory, 0, fileOffset, memory.lengthBytes());
-    } finally {
-      release();
-    }
+    return mover.move(
+        new CuFileOperation.Work(write, memory.lengthBytes(), fileOffset, 0),
+        memory,
+        Mover.hold(this, memory.owners()),
+        mover.timeout());
   }
 
   private long answered(String call, long answer, long offset, long lengthBytes) {
@@ -389,13 +499,9 @@ public final class CuFileHandle extends NativeResource {
     return answer;
   }
 
-  /** A transfer whose memory and file the caller keeps open. */
-  CuFileTransfer moveHeld(CuFileBuffer buffer, CuFileOperation.Work work) {
-    return mover.move(
-        work.write(),
-        buffer.memory(),
-        work.memoryOffsetBytes(),
-        work.fileOffsetBytes(),
-        work.lengthBytes());
+  /** A transfer at once, of an operation or a batch. */
+  @SuppressWarnings("MustBeClosed") // the mover closes the hold
+  CuFileTransfer moveNow(CuFileBuffer buffer, CuFileOperation.Work work) {
+    return mover.move(work, buffer.memory(), Mover.hold(this, buffer), mover.timeout());
   }
 }

@@ -67,16 +67,16 @@ public final class CuFileOperation extends NativeResource {
       CuFileCalls.free(arguments);
       throw e;
     }
-    boolean queued = false;
     try {
       out.submit(buffer, stream);
-      queued = true;
       return out;
-    } finally {
-      if (!queued) {
+    } catch (RuntimeException e) {
+      // What has not returned yet may still use all of it.
+      if (!(e instanceof CuFileException refused && refused.isUnfinished())) {
         CuFileCalls.store(arguments + ANSWER, 0); // nothing is pending
         out.close();
       }
+      throw e;
     }
   }
 
@@ -87,7 +87,7 @@ public final class CuFileOperation extends NativeResource {
       if (!stream.synchronize(STREAM_TIMEOUT)) {
         throw new IllegalStateException(hold + ": " + stream + " is busy after " + STREAM_TIMEOUT);
       }
-      CuFileTransfer done = file.moveHeld(buffer, work);
+      CuFileTransfer done = file.moveNow(buffer, work);
       return new CuFileOperation(file, work, 0, done, file, buffer, stream);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -99,11 +99,24 @@ public final class CuFileOperation extends NativeResource {
     CuFileSpan span = file.span(buffer.memory());
     CuFileException.Where where =
         file.file().where(work.fileOffsetBytes, work.lengthBytes, "route=" + file.route());
-    if (work.write) {
-      CuFileCalls.cuFileWriteAsync(span, arguments, stream.address(), where);
-    } else {
-      CuFileCalls.cuFileReadAsync(span, arguments, stream.address(), where);
+    Duration timeout = file.transferTimeout();
+    acquire();
+    TransferThreads.Task<Object> task =
+        TransferThreads.instance()
+            .start(() -> submit(span, stream.address(), where), this::release, answer -> {});
+    if (!task.awaitThroughInterrupts(timeout) && task.leave()) {
+      throw CuFileException.unfinished(work.write ? "cuFileWriteAsync" : "cuFileReadAsync", where);
     }
+    task.answer();
+  }
+
+  private Object submit(CuFileSpan span, long stream, CuFileException.Where where) {
+    if (work.write) {
+      CuFileCalls.cuFileWriteAsync(span, arguments, stream, where);
+    } else {
+      CuFileCalls.cuFileReadAsync(span, arguments, stream, where);
+    }
+    return null;
   }
 
   /**
@@ -138,7 +151,7 @@ public final class CuFileOperation extends NativeResource {
           work.lengthBytes);
     }
     CuFileRoute route = file.route();
-    return Optional.of(new CuFileTransfer(answer, route, route == CuFileRoute.COMPAT ? 0 : answer));
+    return Optional.of(new CuFileTransfer(answer, route, file.directBytes(work, answer)));
   }
 
   /**

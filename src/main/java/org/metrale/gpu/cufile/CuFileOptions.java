@@ -12,15 +12,20 @@ import java.util.Optional;
  *     thread. A multiple of 64 KiB
  * @param logFolder where cuFile writes its {@code cufile.log}; empty leaves it to cuFile's own
  *     settings, which is the working directory by default
- * @param openTimeout how long opening cuFile's driver may take before the driver does without it
+ * @param openTimeout how long opening cuFile's driver may take before the driver does without it,
+ *     closing it, and opening a file
  * @param useCuFile false keeps away from cuFile altogether
+ * @param transferTimeout how long a transfer may take where the call says no time of its own; with
+ *     {@code ChronoUnit.FOREVER.getDuration()} it is made in the caller's thread, as fast as in C
+ *     and as long
  */
 public record CuFileOptions(
     int threads,
     long taskSizeBytes,
     Optional<Path> logFolder,
     Duration openTimeout,
-    boolean useCuFile) {
+    boolean useCuFile,
+    Duration transferTimeout) {
   private static final long TASK_STEP_BYTES = 64 << 10;
 
   /**
@@ -31,6 +36,7 @@ public record CuFileOptions(
    * @param logFolder where the log goes
    * @param openTimeout positive
    * @param useCuFile whether cuFile is used
+   * @param transferTimeout positive
    * @throws IllegalArgumentException if one is out of range
    */
   public CuFileOptions {
@@ -44,10 +50,14 @@ public record CuFileOptions(
     if (openTimeout.isNegative() || openTimeout.isZero()) {
       throw new IllegalArgumentException("openTimeout " + openTimeout + " is not positive");
     }
+    if (transferTimeout.isNegative() || transferTimeout.isZero()) {
+      throw new IllegalArgumentException("transferTimeout " + transferTimeout + " is not positive");
+    }
   }
 
   /**
-   * Four threads at most, 4 MiB a task, the log in the folder for temporary files, ten seconds.
+   * Four threads at most, 4 MiB a task, the log in the folder for temporary files, ten seconds to
+   * open and a minute for a transfer.
    *
    * @return the options that are used where none are given
    */
@@ -57,7 +67,8 @@ public record CuFileOptions(
         4 << 20,
         Optional.of(Path.of(System.getProperty("java.io.tmpdir"))),
         Duration.ofSeconds(10),
-        true);
+        true,
+        Duration.ofMinutes(1));
   }
 
   /**
@@ -68,7 +79,8 @@ public record CuFileOptions(
    * @return new options
    */
   public CuFileOptions withThreads(int threads, long taskSizeBytes) {
-    return new CuFileOptions(threads, taskSizeBytes, logFolder, openTimeout, useCuFile);
+    return new CuFileOptions(
+        threads, taskSizeBytes, logFolder, openTimeout, useCuFile, transferTimeout);
   }
 
   /**
@@ -77,7 +89,8 @@ public record CuFileOptions(
    * @return new options
    */
   public CuFileOptions withoutCuFile() {
-    return new CuFileOptions(threads, taskSizeBytes, logFolder, openTimeout, false);
+    return new CuFileOptions(
+        threads, taskSizeBytes, logFolder, openTimeout, false, transferTimeout);
   }
 
   /**
@@ -87,6 +100,18 @@ public record CuFileOptions(
    * @return new options
    */
   public CuFileOptions withLogFolder(Path folder) {
-    return new CuFileOptions(threads, taskSizeBytes, Optional.of(folder), openTimeout, useCuFile);
+    return new CuFileOptions(
+        threads, taskSizeBytes, Optional.of(folder), openTimeout, useCuFile, transferTimeout);
+  }
+
+  /**
+   * The same with other times.
+   *
+   * @param opening how long opening the driver or a file may take
+   * @param transfer how long a transfer may take where the call says no time of its own
+   * @return new options
+   */
+  public CuFileOptions withTimeouts(Duration opening, Duration transfer) {
+    return new CuFileOptions(threads, taskSizeBytes, logFolder, opening, useCuFile, transfer);
   }
 }

@@ -20,8 +20,8 @@ final class DriverDoor {
 
   private int users;
 
-  /** An opening that nobody has seen the end of; the next one to open waits for it too. */
-  private Attempt opening;
+  /** A call that nobody has seen the end of; the next one to open waits for it too. */
+  private Attempt underWay;
 
   private DriverDoor() {}
 
@@ -67,49 +67,96 @@ final class DriverDoor {
         && NativeLibrary.CUFILE.versionCode().orElse(0) >= FIRST_THAT_LOOPS;
   }
 
-  synchronized void close() {
+  /** Closes for one user; the last one closes cuFile's driver, which may take its time. */
+  synchronized void close(CuFileOptions options) {
     if (--users == 0) {
-      CuFileCalls.cuFileDriverClose();
+      underWay = new Attempt(CuFileCalls::cuFileDriverClose);
+      underWay.start("metrale-cufile-close");
+      GpuException problem = endOf("cuFileDriverClose", options);
+      if (problem != null) {
+        throw problem;
+      }
     }
   }
 
   private GpuException openWithin(CuFileOptions options) {
-    if (opening == null) {
-      opening = new Attempt();
-      Thread thread = new Thread(opening, "metrale-cufile-open");
-      thread.setDaemon(true);
-      thread.start();
-    }
-    String why = "has not returned in " + options.openTimeout();
-    try {
-      // One wait is enough; after that it only counts whether it has come back meanwhile.
-      long limit = opening.late ? 0 : Backoff.nanos(options.openTimeout());
-      if (opening.over.await(limit, TimeUnit.NANOSECONDS)) {
-        Attempt ended = opening;
-        opening = null;
-        return ended.answer();
+    if (underWay != null && !underWay.opens) {
+      GpuException unfinished = endOf("cuFileDriverClose", options);
+      if (underWay != null) {
+        return unfinished; // still closing
       }
-      opening.late = true;
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      why = "this thread was interrupted while it waited";
     }
+    if (underWay == null) {
+      underWay = new Attempt(() -> CuFileCalls.cuFileDriverOpen(Where.NOWHERE));
+      underWay.opens = true;
+      underWay.start("metrale-cufile-open");
+    }
+    return endOf("cuFileDriverOpen", options);
+  }
+
+  /**
+   * Waits for the call under way, through interrupts, which are kept for later; null if it
+   * succeeded, else why cuFile's driver cannot be used.
+   */
+  private GpuException endOf(String call, CuFileOptions options) {
+    // One wait is enough; after that it only counts whether it has come back meanwhile.
+    long limit = underWay.late ? 0 : Backoff.nanos(options.openTimeout());
+    if (underWay.isOverWithin(limit)) {
+      Attempt ended = underWay;
+      underWay = null;
+      return ended.answer();
+    }
+    underWay.late = true;
     return CuFileException.of(
-        "cuFileDriverOpen", CuFileResult.DRIVER_NOT_INITIALIZED, Where.note(why));
+        call,
+        CuFileResult.DRIVER_NOT_INITIALIZED,
+        Where.note("has not returned in " + options.openTimeout()));
   }
 
   /** One call, by a thread that may be left behind. */
   private static final class Attempt implements Runnable {
     private final CountDownLatch over = new CountDownLatch(1);
+    private final Runnable call;
     private RuntimeException problem;
+
+    /** It opens the driver, else it closes it; guarded by the door. */
+    private boolean opens;
 
     /** Somebody has waited for it in vain; guarded by the door. */
     private boolean late;
 
+    Attempt(Runnable call) {
+      this.call = call;
+    }
+
+    boolean isOverWithin(long nanos) {
+      boolean interrupted = false;
+      long begin = System.nanoTime();
+      try {
+        while (true) {
+          try {
+            return over.await(nanos - (System.nanoTime() - begin), TimeUnit.NANOSECONDS);
+          } catch (InterruptedException e) {
+            interrupted = true;
+          }
+        }
+      } finally {
+        if (interrupted) {
+          Thread.currentThread().interrupt();
+        }
+      }
+    }
+
+    void start(String name) {
+      Thread thread = new Thread(this, name);
+      thread.setDaemon(true);
+      thread.start();
+    }
+
     @Override
     public void run() {
       try {
-        CuFileCalls.cuFileDriverOpen(Where.NOWHERE);
+        call.run();
       } catch (RuntimeException e) {
         problem = e;
       } finally {

@@ -17,7 +17,10 @@ import org.metrale.gpu.NativeLibrary;
  * @param route the way that device memory would go
  * @param library cuFile's file and version, or an empty text
  * @param driver what opening cuFile's driver said, {@code open} or {@code not opened}
- * @param nvidiaFsLoaded whether the nvidia-fs module is loaded
+ * @param isEmulated whether the library is the software GPU host's: then everything here is of the
+ *     machine that it describes, but for the file system and the page size
+ * @param nvidiaFsLoaded whether the nvidia-fs module is loaded; of an emulated machine only
+ *     cuFile's open driver tells, and without it this is false
  * @param nvidiaFsVersion what it says of itself, or an empty text
  * @param p2pDma whether cuFile can use the kernel's peer-to-peer DMA, empty if its driver is not
  *     open
@@ -34,6 +37,7 @@ public record GdsStatus(
     CuFileRoute route,
     String library,
     String driver,
+    boolean isEmulated,
     boolean nvidiaFsLoaded,
     String nvidiaFsVersion,
     Optional<Boolean> p2pDma,
@@ -64,7 +68,7 @@ public record GdsStatus(
       Path file, CuFileProperties properties, String driver, GpuException problem) {
     long[] storage = storage(file);
     String fileSystem = storage[0] < 0 ? FileSystems.ofFolder(file) : FileSystems.name(storage[0]);
-    boolean loaded = Routes.nvidiaFsLoaded();
+    boolean emulated = NativeLibrary.CUFILE.isEmulated();
     CuFileRoute route =
         properties == null ? CuFileRoute.POSIX : Routes.of(properties, fileSystem, storage[1] != 0);
     Optional<CuFileProperties> known = Optional.ofNullable(properties);
@@ -73,11 +77,12 @@ public record GdsStatus(
         route,
         openedLibrary(),
         driver,
-        loaded,
-        read(Path.of("/proc/driver/nvidia-fs/version")),
+        emulated,
+        emulated ? known.map(p -> p.nvidiaFsMajor() > 0).orElse(false) : Routes.nvidiaFsLoaded(),
+        emulated ? emulatedVersion(known) : read(Path.of("/proc/driver/nvidia-fs/version")),
         known.map(CuFileProperties::hasP2pDma),
         known.map(CuFileProperties::isCompatAllowed),
-        usedConfiguration(),
+        usedConfiguration(emulated),
         fileSystem,
         storage[1],
         CuFileCalls.pageBytes(),
@@ -99,7 +104,13 @@ public record GdsStatus(
     } else if (properties.isEmpty()) {
       out.add("cuFile's driver was not opened");
     }
-    boolean nvidiaFs = properties.map(p -> p.nvidiaFsMajor() > 0).orElseGet(Routes::nvidiaFsLoaded);
+    if (properties.isEmpty() && NativeLibrary.CUFILE.isEmulated()) {
+      out.add("the machine is emulated, and only cuFile's open driver tells what it has");
+    }
+    boolean nvidiaFs =
+        properties
+            .map(p -> p.nvidiaFsMajor() > 0)
+            .orElseGet(() -> NativeLibrary.CUFILE.isEmulated() || Routes.nvidiaFsLoaded());
     boolean p2p = properties.map(CuFileProperties::hasP2pDma).orElse(false);
     if (!nvidiaFs && !p2p) {
       out.add(
@@ -142,13 +153,20 @@ public record GdsStatus(
         .orElse("");
   }
 
-  private static String usedConfiguration() {
+  private static String emulatedVersion(Optional<CuFileProperties> properties) {
+    return properties
+        .filter(p -> p.nvidiaFsMajor() > 0)
+        .map(p -> "EMULATED " + p.nvidiaFsMajor() + "." + p.nvidiaFsMinor())
+        .orElse("");
+  }
+
+  private static String usedConfiguration(boolean emulated) {
     String named = System.getenv("CUFILE_ENV_PATH_JSON");
     if (named != null) {
       return named;
     }
     Path usual = Path.of("/etc/cufile.json");
-    return Files.isReadable(usual) ? usual.toString() : "";
+    return !emulated && Files.isReadable(usual) ? usual.toString() : "";
   }
 
   private static String read(Path file) {
@@ -166,7 +184,7 @@ public record GdsStatus(
     line(out, "route", route.toString());
     line(out, "cuFile", library.isEmpty() ? "not available" : library);
     line(out, "driver", driver);
-    line(out, "nvidia-fs", nvidiaFsLoaded ? "loaded " + nvidiaFsVersion : "not loaded");
+    line(out, "nvidia-fs", nvidiaFs());
     line(out, "peer-to-peer DMA", p2pDma.map(on -> on ? "yes" : "no").orElse("unknown"));
     line(out, "compatible mode", compatAllowed.map(on -> on ? "yes" : "no").orElse("unknown"));
     line(out, "configuration", configuration.isEmpty() ? "built in" : configuration);
@@ -179,6 +197,16 @@ public record GdsStatus(
     line(out, "page size", Long.toString(pageBytes));
     reasons.forEach(reason -> line(out, "off because", reason));
     return out.toString();
+  }
+
+  private String nvidiaFs() {
+    if (nvidiaFsLoaded) {
+      return "loaded " + nvidiaFsVersion;
+    }
+    if (!isEmulated) {
+      return "not loaded";
+    }
+    return p2pDma.isPresent() ? "not loaded EMULATED" : "unknown: the machine is emulated";
   }
 
   private static void line(StringBuilder out, String name, String value) {

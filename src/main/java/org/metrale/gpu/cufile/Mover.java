@@ -1,11 +1,21 @@
 package org.metrale.gpu.cufile;
 
+import com.google.errorprone.annotations.MustBeClosed;
+import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
+import org.metrale.gpu.NativeResource;
 
 /**
- * How the bytes of one file are moved: by cuFile or by the file system's calls, alone or shared.
+ * How the bytes of one file are moved: by cuFile or by the file system's calls, alone or shared,
+ * and always by a thread that may be left behind.
  */
 final class Mover {
+  /** What cuFile itself asks of offsets, lengths and addresses for the way to a device. */
+  private static final long DEVICE_STEP_BYTES = 4096;
+
+  /** What nanoseconds cannot count: some 292 years. */
+  private static final long LONGEST_SECONDS = Long.MAX_VALUE / 1_000_000_000;
+
   private final CuFileDriver driver;
   private final OpenFile file;
   private final CuFilePolicy policy;
@@ -29,72 +39,194 @@ final class Mover {
         call, answer, file.where(offset, lengthBytes, "route=" + route));
   }
 
-  /** Moves bytes between the file and memory that the caller keeps open. */
+  Duration timeout() {
+    return driver.options().transferTimeout();
+  }
+
+  /** What passed by the page cache of a transfer that cuFile was given whole. */
+  long directBytes(CuFileOperation.Work work, long doneBytes) {
+    boolean aligned =
+        (work.fileOffsetBytes() | work.lengthBytes() | work.memoryOffsetBytes()) % DEVICE_STEP_BYTES
+            == 0;
+    return aligned && route != CuFileRoute.COMPAT ? doneBytes : 0;
+  }
+
+  /** Whether a time can pass at all. What can wait for ever needs no thread that is left behind. */
+  static boolean isLimited(Duration timeout) {
+    return timeout.toSeconds() < LONGEST_SECONDS;
+  }
+
+  /** Moves bytes in the caller's thread, however long it takes; the caller keeps both open. */
+  CuFileTransfer moveHere(CuFileOperation.Work work, CuFileMemory memory) {
+    Move move = new Move(work, memory);
+    return move.result(move.run());
+  }
+
+  /**
+   * Moves bytes between the file and a memory.
+   *
+   * @param hold keeps both open; closed when the bytes have been moved, also if nobody waits for
+   *     that any more
+   * @throws CuFileException if it fails, or has not ended in time
+   */
   CuFileTransfer move(
-      boolean write, CuFileMemory memory, long memoryOffset, long fileOffset, long lengthBytes) {
-    boolean throughCuFile =
-        route != CuFileRoute.POSIX && (memory.isOnDevice() || policy == CuFilePolicy.FORCE_GDS);
-    return throughCuFile
-        ? cuFile(write, memory, memoryOffset, fileOffset, lengthBytes)
-        : posix(write, memory.slice(memoryOffset, lengthBytes), fileOffset);
-  }
-
-  private CuFileTransfer cuFile(
-      boolean write, CuFileMemory memory, long memoryOffset, long fileOffset, long lengthBytes) {
-    CuFileSpan span = span(memory);
-    long done;
-    if (driver.pool().isShared(lengthBytes)) {
-      done =
-          driver
-              .pool()
-              .share(
-                  lengthBytes,
-                  fileOffset,
-                  (from, part) ->
-                      cuFileOnce(write, span, part, fileOffset + from, memoryOffset + from));
-    } else {
-      done = cuFileOnce(write, span, lengthBytes, fileOffset, memoryOffset);
+      CuFileOperation.Work work, CuFileMemory memory, CuFileHold hold, Duration timeout) {
+    Move move = begin(work, memory, hold);
+    if (!move.task.awaitThroughInterrupts(timeout) && move.task.leave()) {
+      throw move.unfinished(timeout);
     }
-    if (done < 0) {
-      throw failed(write ? "cuFileWrite" : "cuFileRead", done, fileOffset, lengthBytes);
+    return move.result(move.task.answer());
+  }
+
+  /** The same for those who may be interrupted: the transfer goes on. */
+  CuFileTransfer moveInterruptibly(
+      CuFileOperation.Work work, CuFileMemory memory, CuFileHold hold, Duration timeout)
+      throws InterruptedException {
+    Move move = begin(work, memory, hold);
+    boolean ended = false;
+    try {
+      ended = move.task.await(timeout) || !move.task.leave();
+    } catch (InterruptedException e) {
+      move.task.leave();
+      throw e;
     }
-    return new CuFileTransfer(done, route, route == CuFileRoute.COMPAT ? 0 : done);
-  }
-
-  private static long cuFileOnce(
-      boolean write, CuFileSpan span, long lengthBytes, long fileOffset, long baseOffset) {
-    return write
-        ? CuFileCalls.cuFileWrite(span, lengthBytes, fileOffset, baseOffset)
-        : CuFileCalls.cuFileRead(span, lengthBytes, fileOffset, baseOffset);
-  }
-
-  private CuFileTransfer posix(boolean write, CuFileMemory memory, long fileOffset) {
-    long lengthBytes = memory.lengthBytes();
-    AtomicLong direct = new AtomicLong();
-    long done =
-        driver.pool().isShared(lengthBytes)
-            ? driver
-                .pool()
-                .share(
-                    lengthBytes,
-                    fileOffset,
-                    (from, part) ->
-                        posixOnce(write, memory.slice(from, part), fileOffset + from, direct))
-            : posixOnce(write, memory, fileOffset, direct);
-    if (done < 0) {
-      throw CuFileException.ofNegative(
-          write ? "pwrite" : "pread", done, file.where(fileOffset, lengthBytes, "route=POSIX"));
+    if (!ended) {
+      throw move.unfinished(timeout);
     }
-    return new CuFileTransfer(done, CuFileRoute.POSIX, direct.get());
+    return move.result(move.task.answer());
   }
 
-  private long posixOnce(boolean write, CuFileMemory memory, long fileOffset, AtomicLong direct) {
-    PosixTransfer transfer = new PosixTransfer(file, write);
-    long done =
-        memory.isOnDevice()
-            ? driver.bounce(memory.context()).move(transfer, write, memory.range(), fileOffset)
-            : transfer.move(memory.address(), memory.lengthBytes(), fileOffset);
-    direct.addAndGet(transfer.directBytes());
-    return done;
+  @MustBeClosed
+  static CuFileHold hold(NativeResource file, NativeResource... others) {
+    NativeResource[] all = new NativeResource[others.length + 1];
+    all[0] = file;
+    System.arraycopy(others, 0, all, 1, others.length);
+    return CuFileHold.open("a transfer", all);
+  }
+
+  private Move begin(CuFileOperation.Work work, CuFileMemory memory, CuFileHold hold) {
+    Move move = new Move(work, memory);
+    move.task = TransferThreads.instance().start(move::run, hold::close, answer -> {});
+    return move;
+  }
+
+  private boolean isThroughCuFile(CuFileMemory memory) {
+    return route != CuFileRoute.POSIX && (memory.isOnDevice() || policy == CuFilePolicy.FORCE_GDS);
+  }
+
+  /** One transfer. */
+  private final class Move {
+    private final CuFileOperation.Work work;
+    private final CuFileMemory memory;
+    private final boolean throughCuFile;
+    private final CuFileSpan span;
+    private final AtomicLong direct = new AtomicLong();
+    private TransferThreads.Task<Long> task;
+
+    Move(CuFileOperation.Work work, CuFileMemory memory) {
+      this.work = work;
+      this.memory = memory;
+      this.throughCuFile = isThroughCuFile(memory);
+      this.span = span(memory);
+    }
+
+    private String call() {
+      String way = throughCuFile ? "cuFile" : "p";
+      return way
+          + (throughCuFile ? (work.write() ? "Write" : "Read") : (work.write() ? "write" : "read"));
+    }
+
+    CuFileException unfinished(Duration timeout) {
+      return CuFileException.unfinished(
+          call(),
+          file.where(
+              work.fileOffsetBytes(),
+              work.lengthBytes(),
+              "not over after " + timeout + "; until it is, file and memory stay in use"));
+    }
+
+    CuFileTransfer result(long done) {
+      CuFileRoute taken = throughCuFile ? route : CuFileRoute.POSIX;
+      if (done < 0) {
+        throw CuFileException.ofNegative(
+            call(), done, file.where(work.fileOffsetBytes(), work.lengthBytes(), "route=" + taken));
+      }
+      return new CuFileTransfer(done, taken, direct.get());
+    }
+
+    /** All of it; answers bytes or a number below 0. */
+    private long run() {
+      return driver.pool().isShared(work.lengthBytes())
+          ? driver.pool().share(work.lengthBytes(), work.fileOffsetBytes(), this::part)
+          : part(0, work.lengthBytes());
+    }
+
+    private long part(long from, long lengthBytes) {
+      long memoryOffset = work.memoryOffsetBytes() + from;
+      long fileOffset = work.fileOffsetBytes() + from;
+      return throughCuFile
+          ? cuFile(memoryOffset, fileOffset, lengthBytes)
+          : posix(memoryOffset, fileOffset, lengthBytes);
+    }
+
+    /** The aligned middle straight to the device, the ragged ends through the page cache. */
+    private long cuFile(long memoryOffset, long fileOffset, long lengthBytes) {
+      long step = step();
+      long head = (step - fileOffset % step) % step;
+      long middle = Math.max(0, (lengthBytes - head) / step * step);
+      if (middle == 0
+          || middle == lengthBytes
+          || !isSplit()
+          || (memory.address() + memoryOffset + head) % DEVICE_STEP_BYTES != 0) {
+        return whole(memoryOffset, fileOffset, lengthBytes, middle == lengthBytes);
+      }
+      long done = head == 0 ? 0 : posix(memoryOffset, fileOffset, head);
+      if (done < head) {
+        return done;
+      }
+      long moved = whole(memoryOffset + head, fileOffset + head, middle, true);
+      if (moved < middle) {
+        return moved < 0 ? (done > 0 ? done : moved) : done + moved;
+      }
+      done += moved;
+      long tail = lengthBytes - done;
+      long rest = tail == 0 ? 0 : posix(memoryOffset + done, fileOffset + done, tail);
+      return rest < 0 ? done : done + rest;
+    }
+
+    /** A forced way has no other for its ends, and its own mode for compatibility no alignment. */
+    private boolean isSplit() {
+      return policy == CuFilePolicy.ALLOW_COMPAT
+          && memory.isOnDevice()
+          && (route == CuFileRoute.GDS || route == CuFileRoute.P2PDMA);
+    }
+
+    /** Ends and middle of a write must not share a page. */
+    private long step() {
+      long least = Math.max(DEVICE_STEP_BYTES, file.offsetAlignment());
+      return work.write() ? Math.max(least, CuFileCalls.pageBytes()) : least;
+    }
+
+    private long whole(long memoryOffset, long fileOffset, long lengthBytes, boolean aligned) {
+      long done =
+          work.write()
+              ? CuFileCalls.cuFileWrite(span, lengthBytes, fileOffset, memoryOffset)
+              : CuFileCalls.cuFileRead(span, lengthBytes, fileOffset, memoryOffset);
+      if (done > 0 && aligned && route != CuFileRoute.COMPAT) {
+        direct.addAndGet(done);
+      }
+      return done;
+    }
+
+    private long posix(long memoryOffset, long fileOffset, long lengthBytes) {
+      CuFileMemory part = memory.slice(memoryOffset, lengthBytes);
+      PosixTransfer transfer = new PosixTransfer(file, work.write());
+      long done =
+          part.isOnDevice()
+              ? driver.bounce(part.context()).move(transfer, work.write(), part.range(), fileOffset)
+              : transfer.move(part.address(), lengthBytes, fileOffset);
+      direct.addAndGet(transfer.directBytes());
+      return done;
+    }
   }
 }

@@ -22,8 +22,9 @@ final class PosixTransfer {
 
   /** Answers bytes, or minus an errno if there were none. */
   long move(long address, long lengthBytes, long offset) {
-    long head = headBytes(address, offset);
-    long middle = head < 0 || head >= lengthBytes ? 0 : alignedBytes(lengthBytes - head);
+    DirectSpan span = span(address, lengthBytes, offset);
+    long head = span.headBytes();
+    long middle = span.lengthBytes();
     if (middle == 0) {
       return buffered(address, lengthBytes, offset);
     }
@@ -49,25 +50,12 @@ final class PosixTransfer {
     return rest < 0 ? (done > 0 ? done : rest) : done + rest;
   }
 
-  /** Bytes before the first aligned offset; -1 if memory and offset never align together. */
-  private long headBytes(long address, long offset) {
+  private DirectSpan span(long address, long lengthBytes, long offset) {
     if (file.direct() < 0) {
-      return -1;
+      return DirectSpan.NONE;
     }
-    long step = step();
-    long head = (step - offset % step) % step;
-    return (address + head) % file.memoryAlignment() == 0 ? head : -1;
-  }
-
-  private long alignedBytes(long lengthBytes) {
-    return lengthBytes - lengthBytes % step();
-  }
-
-  /** Ends and middle of a write must not share a page. */
-  private long step() {
-    return write
-        ? Math.max(file.offsetAlignment(), CuFileCalls.pageBytes())
-        : file.offsetAlignment();
+    long step = DirectSpan.step(write, file.offsetAlignment(), CuFileCalls.pageBytes());
+    return DirectSpan.of(step, file.memoryAlignment(), address, lengthBytes, offset);
   }
 
   private long buffered(long address, long lengthBytes, long offset) {

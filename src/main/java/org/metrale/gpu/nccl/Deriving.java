@@ -18,7 +18,7 @@ final class Deriving {
     RankState from = parent.state();
     from.requireNotAborted();
     RankState unnumbered = new RankState(from.context, config, from.rank, from.ranks);
-    from.enter(config.initTimeout());
+    from.gate.enter(config.initTimeout());
     try {
       Joining.join(
           call,
@@ -31,7 +31,7 @@ final class Deriving {
           },
           config.initTimeout());
     } finally {
-      from.leave();
+      from.gate.leave();
     }
     if (unnumbered.handle() == 0) {
       unnumbered.free();

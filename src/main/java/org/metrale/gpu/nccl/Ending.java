@@ -3,8 +3,9 @@ package org.metrale.gpu.nccl;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeoutException;
 import org.metrale.gpu.Backoff;
+import org.metrale.gpu.BoundedCall;
 
 /** The ways in which a native communicator ends: finalised and destroyed, or aborted. */
 final class Ending {
@@ -16,6 +17,9 @@ final class Ending {
   /** Completed when the abort has come back; null while there is none. Guarded by this. */
   private CompletableFuture<Integer> abort;
 
+  /** Completed when the destruction of an orderly close has come back; null before. */
+  private volatile CompletableFuture<Integer> destruction;
+
   /** Whether nothing runs any more, by an orderly end or by a revocation. */
   private volatile boolean stopped;
 
@@ -23,22 +27,25 @@ final class Ending {
     this.state = state;
   }
 
-  /** Says what happened, with the flight record, and aborts if that is wanted. */
+  /** Aborts if that is wanted, and says what happened, with the flight record. */
   void failed(NcclException problem) {
-    LOG.log(
-        Level.WARNING,
-        () -> state + " failed: " + problem.getMessage() + "\n" + NcclFlightRecord.of(state));
     if (state.config.abortOnFailure()) {
       startAbort();
+    }
+    try {
+      LOG.log(
+          Level.WARNING,
+          () -> state + " failed: " + problem.getMessage() + "\n" + NcclFlightRecord.of(state));
+    } catch (RuntimeException | Error e) {
+      // A program's log handler must not decide whether its communicators are looked after.
+      problem.addSuppressed(e);
     }
   }
 
   /** Begins the abort on a thread of this layer, once. */
   synchronized void startAbort() {
     if (abort == null) {
-      CompletableFuture<Integer> out = new CompletableFuture<>();
-      abort = out;
-      Helpers.run(() -> abort(out));
+      abort = BoundedCall.start(this::abort);
     }
   }
 
@@ -47,38 +54,33 @@ final class Ending {
     return abort;
   }
 
-  private void abort(CompletableFuture<Integer> out) {
+  private int abort() {
+    // Whoever is inside a call should come out first; one that hangs is what the abort is for.
+    boolean[] in = {false};
+    Waiting.quietly(() -> state.gate.isShut() || (in[0] = state.gate.tryEnter()), GATE_PATIENCE);
     try {
-      // Whoever is inside a call should come out first; one that hangs is what the abort is for.
-      boolean in = false;
-      try {
-        in = Backoff.await(state::tryEnter, GATE_PATIENCE);
-      } catch (InterruptedException e) {
-        LOG.log(Level.DEBUG, "interrupted before an abort", e);
-      }
       long handle = state.handle();
-      int code = NcclCalls.SUCCESS;
-      if (handle != 0) {
-        code = NcclCalls.ncclCommAbort(state.context.address(), handle);
+      return handle == 0
+          ? NcclCalls.SUCCESS
+          : NcclCalls.ncclCommAbort(state.context.address(), handle);
+    } finally {
+      if (in[0]) {
+        state.gate.leave();
       }
-      if (in) {
-        state.leave();
-      }
-      out.complete(code);
-    } catch (RuntimeException e) {
-      out.completeExceptionally(e);
     }
   }
 
   /** Whether NCCL has let go of all memory that operations used. */
   boolean hasStopped() {
-    if (stopped) {
+    if (stopped || succeeded(destruction)) {
       return true;
     }
-    CompletableFuture<Integer> running;
     synchronized (this) {
-      running = abort;
+      return succeeded(abort);
     }
+  }
+
+  private static boolean succeeded(CompletableFuture<Integer> running) {
     return running != null
         && running.isDone()
         && !running.isCompletedExceptionally()
@@ -87,31 +89,24 @@ final class Ending {
 
   /** Tells NCCL to stop and waits until it has, within a bound. */
   void revoke(Duration timeout) {
-    CompletableFuture<Integer> answer = new CompletableFuture<>();
-    Helpers.run(
+    CompletableFuture<Integer> answer =
+        BoundedCall.start(() -> NcclCalls.ncclCommRevoke(state.handle()));
+    int[] code = {NcclCalls.IN_PROGRESS};
+    Waiting.quietly(
         () -> {
-          try {
-            answer.complete(NcclCalls.ncclCommRevoke(state.handle()));
-          } catch (RuntimeException e) {
-            answer.completeExceptionally(e);
+          if (answer.isDone()) {
+            code[0] = BoundedCall.answer(answer);
+            if (code[0] == NcclCalls.IN_PROGRESS) {
+              code[0] = (int) NcclCalls.ncclCommGetAsyncError(state.handle());
+            }
           }
-        });
-    long begin = System.nanoTime();
-    long limit = Backoff.nanos(timeout);
-    int code = NcclCalls.IN_PROGRESS;
-    while (code == NcclCalls.IN_PROGRESS && System.nanoTime() - begin < limit) {
-      RankState.breathe();
-      if (answer.isDone()) {
-        code = unwrap(answer);
-        if (code == NcclCalls.IN_PROGRESS) {
-          code = (int) NcclCalls.ncclCommGetAsyncError(state.handle());
-        }
-      }
-    }
-    if (code != NcclCalls.SUCCESS) {
+          return code[0] != NcclCalls.IN_PROGRESS;
+        },
+        timeout);
+    if (code[0] != NcclCalls.SUCCESS) {
       int late = NcclResult.TIMEOUT.code();
       throw NcclCalls.failed(
-          "ncclCommRevoke", code == NcclCalls.IN_PROGRESS ? late : code, 0, state.detail());
+          "ncclCommRevoke", code[0] == NcclCalls.IN_PROGRESS ? late : code[0], 0, state.detail());
     }
     stopped = true;
   }
@@ -126,54 +121,87 @@ final class Ending {
 
   /** Waits for the abort, within its bound; an exception if it does not come back. */
   void awaitAbort() {
-    CompletableFuture<Integer> running = running();
-    long begin = System.nanoTime();
-    long limit = Backoff.nanos(state.config.abortTimeout());
-    while (!running.isDone() && System.nanoTime() - begin < limit) {
-      RankState.breathe();
+    int code;
+    try {
+      code = BoundedCall.await(running(), state.config.abortTimeout());
+    } catch (TimeoutException e) {
+      throw late("ncclCommAbort", "abort", state.config.abortTimeout());
     }
-    if (!running.isDone()) {
-      throw new NcclException(
-          "ncclCommAbort",
-          NcclResult.TIMEOUT,
-          "the abort did not come back within "
-              + state.config.abortTimeout()
-              + "; the native communicator is left as it is",
-          "",
-          state.detail());
-    }
-    int code = unwrap(running);
     if (code != NcclCalls.SUCCESS) {
       LOG.log(Level.WARNING, "aborting {0} answered {1}", state, new NcclResult(code).symbol());
     }
   }
 
-  /** Finalises and destroys within the deadline, else aborts and says so. */
+  private NcclException late(String call, String what, Duration limit) {
+    return new NcclException(
+        call,
+        NcclResult.TIMEOUT,
+        "the "
+            + what
+            + " did not come back within "
+            + limit
+            + "; the native communicator is left as it is",
+        "",
+        state.detail());
+  }
+
+  /**
+   * Finalises and destroys within the deadline, else aborts and says so. Nobody gets in any more
+   * from the beginning on: a call that came between could use a communicator that is destroyed.
+   */
   void closeOrderly() {
     long begin = System.nanoTime();
     Duration limit = state.config.closeTimeout();
     try {
-      state.manage(
+      state.gate.enter(limit);
+      state.gate.shut();
+      state.manageInside(
           "ncclCommFinalize",
           () -> NcclCalls.ncclCommFinalize(state.context.address(), state.handle()),
           limit);
-      state.poll();
-      long left = Math.max(1, Backoff.nanos(limit) - (System.nanoTime() - begin));
-      state.manage(
-          "ncclCommDestroy",
-          () -> NcclCalls.ncclCommDestroy(state.context.address(), state.handle()),
-          Duration.ofNanos(left));
-      stopped = true;
+      state.progress.poll();
     } catch (RuntimeException e) {
-      NcclException problem = problem(e);
-      state.fail(problem);
-      try {
-        awaitAbort();
-      } catch (RuntimeException second) {
-        problem.addSuppressed(second);
-      }
-      throw problem;
+      throw abortInstead(e);
     }
+    long left = Math.max(1, Backoff.nanos(limit) - (System.nanoTime() - begin));
+    destroy(Duration.ofNanos(left), limit);
+  }
+
+  /**
+   * Destroys what is finalised. Once that has begun there is no abort any more: NCCL may have freed
+   * the communicator already.
+   */
+  private void destroy(Duration left, Duration limit) {
+    CompletableFuture<Integer> answer =
+        BoundedCall.start(() -> NcclCalls.ncclCommDestroy(state.context.address(), state.handle()));
+    destruction = answer;
+    int code;
+    try {
+      code = BoundedCall.await(answer, left);
+    } catch (TimeoutException e) {
+      throw late("ncclCommDestroy", "destruction", limit);
+    }
+    if (code != NcclCalls.SUCCESS && code != NcclCalls.IN_PROGRESS) {
+      throw NcclCalls.failed("ncclCommDestroy", code, 0, state.detail());
+    }
+    stopped = true;
+  }
+
+  /** Whether NCCL may still write into what belongs to Java. */
+  boolean isDestroying() {
+    CompletableFuture<Integer> running = destruction;
+    return running != null && !running.isDone();
+  }
+
+  private NcclException abortInstead(RuntimeException cause) {
+    NcclException problem = problem(cause);
+    state.fail(problem);
+    try {
+      awaitAbort();
+    } catch (RuntimeException second) {
+      problem.addSuppressed(second);
+    }
+    return problem;
   }
 
   private NcclException problem(RuntimeException cause) {
@@ -190,16 +218,5 @@ final class Ending {
             state.detail());
     out.initCause(cause);
     return out;
-  }
-
-  static int unwrap(CompletableFuture<Integer> done) {
-    try {
-      return done.join();
-    } catch (CompletionException e) {
-      if (e.getCause() instanceof RuntimeException cause) {
-        throw cause;
-      }
-      throw e;
-    }
   }
 }

@@ -26,6 +26,10 @@ final class FlightRing {
 
   private static final int TYPE_SHIFT = 8;
   private static final int OP_SHIFT = 16;
+
+  /** Where an owner's call has the peer beside what else it is. */
+  static final int PEER_SHIFT = 48;
+
   private static final int BYTE = 0xff;
 
   private final int mask;
@@ -49,6 +53,14 @@ final class FlightRing {
   /** Kind, type and reduction in one number, as the shim takes it too. */
   static long what(NcclOperationKind kind, int type, int op) {
     return kind.code() | (type << TYPE_SHIFT) | ((long) op << OP_SHIFT);
+  }
+
+  static long withoutPeer(long what) {
+    return what & (1L << PEER_SHIFT) - 1;
+  }
+
+  static NcclOperationKind kindOf(long what) {
+    return NcclOperationKind.of((int) what & BYTE);
   }
 
   int capacity() {
@@ -170,17 +182,37 @@ final class FlightRing {
   }
 
   private NcclFlightRecord.Entry entry(int at, long sequence, NcclFlightRecord.State state) {
-    long what = entries[at + WHAT];
-    return new NcclFlightRecord.Entry(
+    return entry(
         sequence,
-        NcclOperationKind.of((int) what & BYTE),
-        NcclDataType.name((int) (what >> TYPE_SHIFT) & BYTE),
-        (int) (what >> OP_SHIFT),
+        entries[at + WHAT],
         entries[at + COUNT],
         (int) entries[at + PEER],
         entries[at + STREAM],
         state,
         entries[at + ISSUED],
         entries[at + FINISHED]);
+  }
+
+  /** One operation, from the numbers that stand for it. */
+  static NcclFlightRecord.Entry entry(
+      long sequence,
+      long what,
+      long count,
+      int peer,
+      long stream,
+      NcclFlightRecord.State state,
+      long issued,
+      long finished) {
+    return new NcclFlightRecord.Entry(
+        sequence,
+        kindOf(what),
+        NcclDataType.name((int) (what >> TYPE_SHIFT) & BYTE),
+        (int) (what >> OP_SHIFT),
+        count,
+        peer,
+        stream,
+        state,
+        issued,
+        finished);
   }
 }

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.ToIntFunction;
 import org.metrale.gpu.Backoff;
+import org.metrale.gpu.BoundedCall;
 
 /**
  * Makes native communicators within a deadline: all of those given, or none. Each call runs on a
@@ -36,7 +37,7 @@ final class Joining {
       if (!Backoff.await(joining::allReady, timeout)) {
         throw joining.late();
       }
-    } catch (RuntimeException | InterruptedException e) {
+    } catch (RuntimeException | Error | InterruptedException e) {
       joining.abortAll(e);
       throw e;
     }
@@ -44,16 +45,7 @@ final class Joining {
 
   private void start(ToIntFunction<RankState> nativeCall) {
     for (RankState state : states) {
-      CompletableFuture<Integer> answer = new CompletableFuture<>();
-      calls.add(answer);
-      Helpers.run(
-          () -> {
-            try {
-              answer.complete(nativeCall.applyAsInt(state));
-            } catch (RuntimeException e) {
-              answer.completeExceptionally(e);
-            }
-          });
+      calls.add(BoundedCall.start(() -> nativeCall.applyAsInt(state)));
     }
   }
 
@@ -69,7 +61,7 @@ final class Joining {
     if (!answer.isDone()) {
       return false;
     }
-    int code = Ending.unwrap(answer);
+    int code = BoundedCall.answer(answer);
     if (code == NcclCalls.SUCCESS || code == NcclCalls.IN_PROGRESS) {
       long handle = state.handle();
       if (handle == 0) {
@@ -112,7 +104,7 @@ final class Joining {
   /**
    * One rank's failure is all local ranks' failure: nobody waits for those that will never come.
    */
-  private void abortAll(Exception problem) {
+  private void abortAll(Throwable problem) {
     for (RankState state : states) {
       state.ending.startAbort();
     }

@@ -20,6 +20,9 @@ final class NcclCalls {
   /** The stream was closed. */
   static final int CLOSED = -1;
 
+  /** The thread does not own the communicator any more. */
+  static final int AGAIN = -2;
+
   /** Less a {@code CUresult}: the driver refused. */
   static final int CUDA = -1000;
 
@@ -112,6 +115,42 @@ final class NcclCalls {
     return nccl.metrale_nccl_submit(what, comm, send, recv, count, peer, slot, generation, event);
   }
 
+  /** Queues one operation by the communicator's owner. */
+  static int submitOwned(
+      long what,
+      long rank,
+      long epoch,
+      long send,
+      long recv,
+      long count,
+      long slot,
+      long generation) {
+    return nccl.metrale_nccl_submit_owned(what, rank, epoch, send, recv, count, slot, generation);
+  }
+
+  /** Native memory for owners of a communicator. */
+  static long openRank() {
+    return nccl.metrale_nccl_rank_open();
+  }
+
+  /** Begins an ownership; its epoch. */
+  static long own(long rank, long comm, long events, int capacity, long next) {
+    return nccl.metrale_nccl_rank_own(rank, comm, events, capacity, next);
+  }
+
+  static void disown(long rank) {
+    nccl.metrale_nccl_rank_disown(rank);
+  }
+
+  /** Shows all processors' stores, and shows them this one's. */
+  static void barrier() {
+    nccl.metrale_nccl_barrier();
+  }
+
+  static void recycleRank(long rank) {
+    nccl.metrale_nccl_rank_recycle(rank);
+  }
+
   static int group(long operations, int count) {
     return nccl.metrale_nccl_group_run(operations, count);
   }
@@ -183,6 +222,11 @@ final class NcclCalls {
 
   static int ncclCommMemStats(long comm, long[] four) {
     return nccl.metrale_ncclCommMemStats(comm, four);
+  }
+
+  /** Thirteen numbers, in the order of the shim. */
+  static int ncclCommQueryProperties(long comm, long[] thirteen) {
+    return nccl.metrale_ncclCommQueryProperties(comm, thirteen);
   }
 
   /** Ranks, this rank, the device. */

@@ -2,12 +2,14 @@ package org.metrale.gpu.nccl;
 
 import com.google.errorprone.annotations.MustBeClosed;
 import java.io.ByteArrayOutputStream;
+import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
+import java.util.function.Consumer;
 import java.util.function.ToIntFunction;
+import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.LongPointer;
 import org.metrale.gpu.LibraryUnavailableException;
 import org.metrale.gpu.NativeResource;
@@ -283,7 +285,7 @@ public final class NcclCommunicator extends NativeResource {
    * @throws IllegalArgumentException if there was no such operation
    */
   public NcclOperation operation(long sequence) {
-    if (sequence < 0 || sequence > state.lastIssued()) {
+    if (sequence < 0 || sequence > state.progress.lastIssued()) {
       throw new IllegalArgumentException(this + " never issued operation " + sequence);
     }
     return new NcclOperation(state, sequence);
@@ -315,7 +317,7 @@ public final class NcclCommunicator extends NativeResource {
       CudaStream stream) {
     Shapes.same(send, recv, countElements, type);
     op.requireUsableBy(this);
-    return state.submit(
+    return state.issuing.submit(
         NcclOperationKind.ALL_REDUCE, send, recv, countElements, type, op.code(), 0, stream);
   }
 
@@ -347,7 +349,7 @@ public final class NcclCommunicator extends NativeResource {
       CudaStream stream) {
     requireRank(root, "root");
     Shapes.same(send, recv, countElements, type);
-    return state.submit(
+    return state.issuing.submit(
         NcclOperationKind.BROADCAST, send, recv, countElements, type, 0, root, stream);
   }
 
@@ -383,7 +385,7 @@ public final class NcclCommunicator extends NativeResource {
     op.requireUsableBy(this);
     CudaBuffer target = root == state.rank ? recv : send;
     Shapes.same(send, target, countElements, type);
-    return state.submit(
+    return state.issuing.submit(
         NcclOperationKind.REDUCE, send, target, countElements, type, op.code(), root, stream);
   }
 
@@ -407,7 +409,7 @@ public final class NcclCommunicator extends NativeResource {
   public long allGather(
       CudaBuffer send, CudaBuffer recv, long countElements, NcclDataType type, CudaStream stream) {
     Shapes.partInRecv(send, recv, countElements, type, this);
-    return state.submit(
+    return state.issuing.submit(
         NcclOperationKind.ALL_GATHER, send, recv, countElements, type, 0, 0, stream);
   }
 
@@ -439,7 +441,7 @@ public final class NcclCommunicator extends NativeResource {
       CudaStream stream) {
     Shapes.partInSend(send, recv, countElements, type, this);
     op.requireUsableBy(this);
-    return state.submit(
+    return state.issuing.submit(
         NcclOperationKind.REDUCE_SCATTER, send, recv, countElements, type, op.code(), 0, stream);
   }
 
@@ -464,7 +466,7 @@ public final class NcclCommunicator extends NativeResource {
   public long allToAll(
       CudaBuffer send, CudaBuffer recv, long countElements, NcclDataType type, CudaStream stream) {
     Shapes.exchange(send, recv, countElements, type, this);
-    return state.submit(
+    return state.issuing.submit(
         NcclOperationKind.ALL_TO_ALL, send, recv, countElements, type, 0, 0, stream);
   }
 
@@ -497,7 +499,7 @@ public final class NcclCommunicator extends NativeResource {
       int root,
       CudaStream stream) {
     CudaBuffer target = Shapes.gathered(send, recv, countElements, type, root, this);
-    return state.submit(
+    return state.issuing.submit(
         NcclOperationKind.GATHER, send, target, countElements, type, 0, root, stream);
   }
 
@@ -530,7 +532,7 @@ public final class NcclCommunicator extends NativeResource {
       int root,
       CudaStream stream) {
     CudaBuffer source = Shapes.scattered(send, recv, countElements, type, root, this);
-    return state.submit(
+    return state.issuing.submit(
         NcclOperationKind.SCATTER, source, recv, countElements, type, 0, root, stream);
   }
 
@@ -554,7 +556,8 @@ public final class NcclCommunicator extends NativeResource {
       CudaBuffer buffer, long countElements, NcclDataType type, int peer, CudaStream stream) {
     requireRank(peer, "peer");
     Shapes.fits(buffer, countElements, type, "send");
-    return state.submit(NcclOperationKind.SEND, buffer, null, countElements, type, 0, peer, stream);
+    return state.issuing.submit(
+        NcclOperationKind.SEND, buffer, null, countElements, type, 0, peer, stream);
   }
 
   /**
@@ -576,7 +579,7 @@ public final class NcclCommunicator extends NativeResource {
       CudaBuffer buffer, long countElements, NcclDataType type, int peer, CudaStream stream) {
     requireRank(peer, "peer");
     Shapes.fits(buffer, countElements, type, "receive");
-    return state.submit(
+    return state.issuing.submit(
         NcclOperationKind.RECEIVE, null, buffer, countElements, type, 0, peer, stream);
   }
 
@@ -606,16 +609,9 @@ public final class NcclCommunicator extends NativeResource {
       NcclWindow window,
       long offsetBytes,
       CudaStream stream) {
-    requireRank(peer, "peer");
-    Shapes.fits(buffer, countElements, type, "buffer");
-    if (window.communicator() != this) {
-      throw new IllegalArgumentException(window + " is not a window of " + this);
-    }
-    Objects.checkFromIndexSize(
-        offsetBytes, countElements << type.shift(), window.buffer().lengthBytes());
-    NcclGroup.Signal signal = new NcclGroup.Signal(window.handle(), offsetBytes, 0, 0);
-    return oneSided(
-        NcclOperationKind.PUT_SIGNAL, buffer, countElements, type, peer, stream, signal);
+    return alone(
+        group ->
+            group.putSignal(this, buffer, countElements, type, peer, window, offsetBytes, stream));
   }
 
   /**
@@ -631,9 +627,7 @@ public final class NcclCommunicator extends NativeResource {
    * @wraps {@code ncclSignal}; nccl.h, NCCL 2.29.2 and later
    */
   public long signal(int peer, CudaStream stream) {
-    requireRank(peer, "peer");
-    return oneSided(
-        NcclOperationKind.SIGNAL, null, 0, NcclDataType.INT8, peer, stream, NcclGroup.Signal.NONE);
+    return alone(group -> group.signal(this, peer, stream));
   }
 
   /**
@@ -650,18 +644,7 @@ public final class NcclCommunicator extends NativeResource {
    * @wraps {@code ncclWaitSignal}; nccl.h, NCCL 2.29.2 and later
    */
   public long waitSignal(int peer, int count, CudaStream stream) {
-    requireRank(peer, "peer");
-    if (count < 1) {
-      throw new IllegalArgumentException("waiting for " + count + " signals");
-    }
-    return oneSided(
-        NcclOperationKind.WAIT_SIGNAL,
-        null,
-        count,
-        NcclDataType.INT8,
-        peer,
-        stream,
-        NcclGroup.Signal.NONE);
+    return alone(group -> group.waitSignal(this, peer, count, stream));
   }
 
   /**
@@ -675,9 +658,11 @@ public final class NcclCommunicator extends NativeResource {
    * @wraps {@code ncclRedOpCreatePreMulSum}; nccl.h, NCCL 2.11 and later
    */
   public NcclRedOp preMultipliedSum(NcclDataType type, double scalar) {
-    try (var element = Scalars.encode(type, scalar)) {
-      return preMultipliedSum(type, element.address(), false);
-    }
+    BytePointer element = Scalars.encode(type, scalar);
+    NcclRedOp out = preMultipliedSum(type, element, element.address(), false);
+    // Only now: a call that is late may still read the number, which then stays reachable with it.
+    element.close();
+    return out;
   }
 
   /**
@@ -694,14 +679,21 @@ public final class NcclCommunicator extends NativeResource {
    */
   public NcclRedOp preMultipliedSum(NcclDataType type, CudaBuffer scalar) {
     Shapes.fits(scalar, 1, type, "scalar");
-    return preMultipliedSum(type, scalar.address(), true);
+    return preMultipliedSum(type, scalar, scalar.address(), true);
   }
 
-  private NcclRedOp preMultipliedSum(NcclDataType type, long address, boolean onDevice) {
+  private NcclRedOp preMultipliedSum(
+      NcclDataType type, Object keeper, long address, boolean onDevice) {
     int[] made = new int[1];
     manage(
         "ncclRedOpCreatePreMulSum",
-        one -> NcclCalls.ncclRedOpCreatePreMulSum(one.handle(), address, type, onDevice, made));
+        one -> {
+          try {
+            return NcclCalls.ncclRedOpCreatePreMulSum(one.handle(), address, type, onDevice, made);
+          } finally {
+            Reference.reachabilityFence(keeper);
+          }
+        });
     NcclRedOp out = NcclRedOp.made(made[0], this);
     synchronized (owned) {
       operators.add(out);
@@ -731,7 +723,7 @@ public final class NcclCommunicator extends NativeResource {
                     buffer.address(),
                     buffer.lengthBytes(),
                     cell));
-    return own(new NcclRegistration(this, buffer, handle));
+    return own(new NcclRegistration(new Registered(this, buffer, handle)));
   }
 
   /**
@@ -762,7 +754,7 @@ public final class NcclCommunicator extends NativeResource {
                     buffer.lengthBytes(),
                     flags,
                     cell));
-    return own(new NcclWindow(this, buffer, handle));
+    return own(new NcclWindow(new Registered(this, buffer, handle)));
   }
 
   /**
@@ -956,6 +948,20 @@ public final class NcclCommunicator extends NativeResource {
   }
 
   /**
+   * What NCCL knows about this communicator and what it can do.
+   *
+   * @return the properties
+   * @throws NcclException if NCCL refuses
+   * @throws LibraryUnavailableException if the library has no such function, or its structure is
+   *     another one
+   * @throws IllegalStateException if this communicator is closed
+   * @wraps {@code ncclCommQueryProperties}; nccl_device.h, NCCL 2.32.3 and later
+   */
+  public NcclProperties properties() {
+    return NcclProperties.of(state, this::manage);
+  }
+
+  /**
    * Gives up: stops everything, also what hangs. Open operations fail. Close is still needed.
    *
    * <p><b>Blocking:</b> at most {@link NcclConfig#abortTimeout()}.
@@ -989,7 +995,7 @@ public final class NcclCommunicator extends NativeResource {
     for (int i = mine.size() - 1; i >= 0; i--) {
       mine.get(i).close();
     }
-    if (state.failure() == null && !state.isShut()) {
+    if (state.failure() == null && !state.gate.isShut()) {
       for (NcclRedOp op : operators) {
         manage("ncclRedOpDestroy", one -> NcclCalls.ncclRedOpDestroy(one.handle(), op.code()));
       }
@@ -1074,18 +1080,7 @@ public final class NcclCommunicator extends NativeResource {
     state.manage(call, () -> nativeCall.applyAsInt(state), limit);
   }
 
-  private long oneSided(
-      NcclOperationKind kind,
-      CudaBuffer buffer,
-      long count,
-      NcclDataType type,
-      int peer,
-      CudaStream stream,
-      NcclGroup.Signal signal) {
-    return NcclGroup.run(
-            group ->
-                group.addSignal(this, kind, buffer, null, count, type, 0, peer, stream, signal))
-        .get(0)
-        .sequence();
+  private static long alone(Consumer<NcclGroup> operation) {
+    return NcclGroup.run(operation).get(0).sequence();
   }
 }

@@ -15,10 +15,10 @@ import java.util.TreeMap;
  *
  * @param rank whose record it is
  * @param ranks how many ranks the communicator has
- * @param lastIssued the number of the last operation that was issued, or -1
+ * @param lastIssued the number of the last operation whose call has returned, or -1
  * @param lastCompleted the number of the last one that is done, or -1
  * @param failure what broke the communicator, or an empty text
- * @param entries the operations that are kept, oldest first
+ * @param entries the operations that are kept, oldest first; the last may be one whose call runs
  */
 public record NcclFlightRecord(
     int rank, int ranks, long lastIssued, long lastCompleted, String failure, List<Entry> entries) {
@@ -87,7 +87,7 @@ public record NcclFlightRecord(
    *
    * @param rank whose record it is
    * @param ranks how many ranks the communicator has
-   * @param lastIssued the number of the last operation that was issued, or -1
+   * @param lastIssued the number of the last operation whose call has returned, or -1
    * @param lastCompleted the number of the last one that is done, or -1
    * @param failure what broke the communicator, or an empty text
    * @param entries the operations that are kept, oldest first
@@ -99,14 +99,13 @@ public record NcclFlightRecord(
 
   static NcclFlightRecord of(RankState state) {
     NcclException broken = state.failure();
-    long completed = state.lastCompleted();
     return new NcclFlightRecord(
         state.rank,
         state.ranks,
-        state.lastIssued(),
-        completed,
+        state.progress.lastIssued(),
+        state.progress.completed(),
         broken == null ? "" : broken.getMessage().replace('\n', ' '),
-        state.ring.read(state.lastIssued(), completed, broken != null));
+        state.entries());
   }
 
   /**

@@ -1,17 +1,8 @@
 package org.metrale.gpu.nccl;
 
-import java.lang.invoke.VarHandle;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
-import java.util.TreeSet;
-import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaStream;
@@ -28,35 +19,8 @@ import org.metrale.gpu.cuda.CudaStream;
  * thread, also a virtual one.
  */
 public final class NcclGroup {
-  private final List<Item> items = new ArrayList<>();
+  private final List<GroupItem> items = new ArrayList<>();
   private boolean over;
-
-  /** One operation that was written down. */
-  private record Item(
-      RankState state,
-      NcclOperationKind kind,
-      CudaBuffer send,
-      CudaBuffer recv,
-      long count,
-      NcclDataType type,
-      int op,
-      int peer,
-      CudaStream stream,
-      Signal signal) {
-    void requireOpen() {
-      if (send != null) {
-        send.requireOpen();
-      }
-      if (recv != null) {
-        recv.requireOpen();
-      }
-    }
-  }
-
-  /** The further arguments of one-sided operations. */
-  record Signal(long window, long offsetBytes, int index, int context) {
-    static final Signal NONE = new Signal(0, 0, 0, 0);
-  }
 
   private NcclGroup() {}
 
@@ -81,7 +45,7 @@ public final class NcclGroup {
     } finally {
       group.over = true;
     }
-    return group.items.isEmpty() ? List.of() : group.execute();
+    return group.items.isEmpty() ? List.of() : new GroupRun(group.items).execute();
   }
 
   /**
@@ -370,6 +334,90 @@ public final class NcclGroup {
         stream);
   }
 
+  /**
+   * Writes down a write into another rank's window; arguments as in {@link
+   * NcclCommunicator#putSignal}.
+   *
+   * @param communicator who
+   * @param buffer what
+   * @param countElements how many elements
+   * @param type of what type
+   * @param peer whose window
+   * @param window the window
+   * @param offsetBytes where in the peer's window
+   * @param stream after what else
+   */
+  public void putSignal(
+      NcclCommunicator communicator,
+      CudaBuffer buffer,
+      long countElements,
+      NcclDataType type,
+      int peer,
+      NcclWindow window,
+      long offsetBytes,
+      CudaStream stream) {
+    communicator.requireRank(peer, "peer");
+    Shapes.fits(buffer, countElements, type, "buffer");
+    if (window.communicator() != communicator) {
+      throw new IllegalArgumentException(window + " is not a window of " + communicator);
+    }
+    Objects.checkFromIndexSize(
+        offsetBytes, countElements << type.shift(), window.buffer().lengthBytes());
+    addOneSided(
+        communicator,
+        NcclOperationKind.PUT_SIGNAL,
+        buffer,
+        countElements,
+        type,
+        peer,
+        stream,
+        new GroupItem.Signal(window, offsetBytes));
+  }
+
+  /**
+   * Writes down a signal; arguments as in {@link NcclCommunicator#signal}.
+   *
+   * @param communicator who
+   * @param peer whom
+   * @param stream after what else
+   */
+  public void signal(NcclCommunicator communicator, int peer, CudaStream stream) {
+    communicator.requireRank(peer, "peer");
+    addOneSided(
+        communicator,
+        NcclOperationKind.SIGNAL,
+        null,
+        0,
+        NcclDataType.INT8,
+        peer,
+        stream,
+        GroupItem.Signal.NONE);
+  }
+
+  /**
+   * Writes down a wait for signals; arguments as in {@link NcclCommunicator#waitSignal}.
+   *
+   * @param communicator who
+   * @param peer whose
+   * @param count how many signals
+   * @param stream what waits
+   */
+  public void waitSignal(NcclCommunicator communicator, int peer, int count, CudaStream stream) {
+    communicator.requireRank(peer, "peer");
+    if (count < 1) {
+      throw new IllegalArgumentException("waiting for " + count + " signals");
+    }
+    addOneSided(
+        communicator,
+        NcclOperationKind.WAIT_SIGNAL,
+        null,
+        count,
+        NcclDataType.INT8,
+        peer,
+        stream,
+        GroupItem.Signal.NONE);
+  }
+
   private void add(
       NcclCommunicator communicator,
       NcclOperationKind kind,
@@ -380,10 +428,22 @@ public final class NcclGroup {
       int op,
       int peer,
       CudaStream stream) {
-    addSignal(communicator, kind, send, recv, count, type, op, peer, stream, Signal.NONE);
+    write(communicator, kind, send, recv, count, type, op, peer, stream, GroupItem.Signal.NONE);
   }
 
-  void addSignal(
+  private void addOneSided(
+      NcclCommunicator communicator,
+      NcclOperationKind kind,
+      CudaBuffer buffer,
+      long count,
+      NcclDataType type,
+      int peer,
+      CudaStream stream,
+      GroupItem.Signal signal) {
+    write(communicator, kind, buffer, null, count, type, 0, peer, stream, signal);
+  }
+
+  private void write(
       NcclCommunicator communicator,
       NcclOperationKind kind,
       CudaBuffer send,
@@ -393,149 +453,16 @@ public final class NcclGroup {
       int op,
       int peer,
       CudaStream stream,
-      Signal signal) {
+      GroupItem.Signal signal) {
     if (over) {
       throw new IllegalStateException("the group is over: use it inside its body only");
     }
     communicator.requireOpen();
     RankState state = communicator.state();
-    state.check(send, recv, Objects.requireNonNull(stream, "stream"));
+    state.issuing.check(send, recv, Objects.requireNonNull(stream, "stream"));
     if (stream.isClosed()) {
       throw new IllegalStateException(stream + " is closed");
     }
-    items.add(new Item(state, kind, send, recv, count, type, op, peer, stream, signal));
-  }
-
-  private List<NcclOperation> execute() {
-    List<RankState> inside = new ArrayList<>();
-    TreeSet<RankState> wanted = new TreeSet<>(Comparator.comparingLong(state -> state.number));
-    items.forEach(item -> wanted.add(item.state()));
-    try {
-      for (RankState state : wanted) {
-        // In a fixed order, so that two groups cannot wait for each other.
-        state.enter(state.config.operationTimeout());
-        inside.add(state);
-        state.requireHealthy();
-      }
-      if (NcclWatchdog.parked) {
-        NcclWatchdog.wake();
-      }
-      return issue();
-    } finally {
-      inside.forEach(RankState::leave);
-    }
-  }
-
-  private List<NcclOperation> issue() {
-    ByteBuffer operations =
-        ByteBuffer.allocateDirect(items.size() * NcclCalls.OPERATION_BYTES)
-            .order(ByteOrder.nativeOrder());
-    Map<RankState, Long> ahead = new HashMap<>();
-    List<NcclOperation> out = new ArrayList<>();
-    for (Item item : items) {
-      long before = ahead.merge(item.state(), 1L, Long::sum) - 1;
-      long sequence =
-          item.state()
-              .reserve(
-                  item.kind(),
-                  item.count(),
-                  item.type().code(),
-                  item.op(),
-                  item.peer(),
-                  item.stream().address(),
-                  before);
-      item.state().ring.keep(sequence, item.send(), item.recv());
-      out.add(new NcclOperation(item.state(), sequence));
-      write(operations, item);
-    }
-    try {
-      // With the buffers written down: either this sees a close that came between, or it sees this.
-      VarHandle.fullFence();
-      for (Item item : items) {
-        item.requireOpen();
-      }
-      finish(call(operations), operations, out);
-    } catch (RuntimeException e) {
-      out.forEach(NcclOperation::drop);
-      throw e;
-    }
-    return List.copyOf(out);
-  }
-
-  private static void write(ByteBuffer to, Item item) {
-    to.putInt(item.kind().code()).putInt(item.type().code());
-    to.putInt(item.op()).putInt(item.peer());
-    to.putLong(item.state().handle());
-    to.putLong(item.send() == null ? 0 : item.send().address());
-    to.putLong(item.recv() == null ? 0 : item.recv().address());
-    to.putLong(item.count());
-    to.putLong(item.stream().slot()).putLong(item.stream().generation());
-    to.putLong(item.signal().window()).putLong(item.signal().offsetBytes());
-    to.putInt(item.signal().index()).putInt(item.signal().context());
-    to.putInt(0).putInt(0);
-  }
-
-  /** On a thread of this layer if a communicator in it may block inside NCCL. */
-  private int call(ByteBuffer operations) {
-    long address = NcclCalls.address(operations);
-    RankState blocking = null;
-    for (Item item : items) {
-      if (item.state().isBlocking()) {
-        blocking = item.state();
-      }
-    }
-    if (blocking == null) {
-      return NcclCalls.group(address, items.size());
-    }
-    CompletableFuture<ByteBuffer> keep = CompletableFuture.completedFuture(operations);
-    return blocking.onHelper(
-        "ncclGroupEnd",
-        () -> {
-          int code = NcclCalls.group(address, items.size());
-          return keep.isDone() ? code : NcclCalls.SUCCESS;
-        },
-        blocking.config.operationTimeout());
-  }
-
-  private void finish(int code, ByteBuffer operations, List<NcclOperation> out) {
-    int end = code;
-    if (end == NcclCalls.IN_PROGRESS) {
-      end = NcclCalls.SUCCESS;
-      for (Item item : items) {
-        Duration limit = item.state().config.operationTimeout();
-        item.state().awaitProgress("ncclGroupEnd", limit, item.state().detail());
-      }
-    }
-    if (end != NcclCalls.SUCCESS) {
-      throw refused(end, operations);
-    }
-    for (int i = 0; i < items.size(); i++) {
-      Item item = items.get(i);
-      long sequence = out.get(i).sequence();
-      int recorded =
-          NcclCalls.record(
-              item.stream().slot(), item.stream().generation(), item.state().events.of(sequence));
-      if (recorded != NcclCalls.SUCCESS) {
-        throw item.state().refuse("cuEventRecord", recorded, item.state().detail());
-      }
-      item.state().publish(sequence);
-    }
-  }
-
-  private RuntimeException refused(int code, ByteBuffer operations) {
-    Item culprit = items.get(0);
-    String call = "ncclGroupEnd";
-    for (int i = 0; i < items.size(); i++) {
-      int at = (i + 1) * NcclCalls.OPERATION_BYTES - 2 * Integer.BYTES;
-      int result = operations.getInt(at);
-      if (result != NcclCalls.SUCCESS && result != NcclCalls.IN_PROGRESS) {
-        culprit = items.get(i);
-        call = culprit.kind().call();
-      }
-    }
-    if (code == NcclCalls.CLOSED) {
-      return new IllegalStateException(culprit.stream() + " is closed");
-    }
-    return culprit.state().refuse(call, code, culprit.state().detail());
+    items.add(new GroupItem(state, kind, send, recv, count, type, op, peer, stream, signal));
   }
 }

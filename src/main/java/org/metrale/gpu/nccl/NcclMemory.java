@@ -1,6 +1,9 @@
 package org.metrale.gpu.nccl;
 
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeoutException;
 import org.bytedeco.javacpp.BytePointer;
+import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 
@@ -8,7 +11,8 @@ import org.metrale.gpu.cuda.CudaBuffer;
  * Device memory from NCCL's own allocator, which NCCL can share between devices without copies.
  *
  * <p><b>Ownership:</b> belongs to its communicator, which closes it if it is still open then;
- * closing it earlier is allowed unless a collective uses it, twice is nothing.
+ * closing it earlier is allowed unless a collective uses it, twice is nothing. Closing waits for
+ * the device at most {@link NcclConfig#closeTimeout()}.
  */
 public final class NcclMemory extends NativeResource {
   private final NcclCommunicator communicator;
@@ -54,7 +58,21 @@ public final class NcclMemory extends NativeResource {
   protected void free() {
     communicator.forget(this);
     RankState state = communicator.state();
-    int code = NcclCalls.ncclMemFree(state.context.address(), all.address());
+    CompletableFuture<Integer> answer =
+        BoundedCall.start(() -> NcclCalls.ncclMemFree(state.context.address(), all.address()));
+    int code;
+    try {
+      code = BoundedCall.await(answer, state.config.closeTimeout());
+    } catch (TimeoutException e) {
+      throw new NcclException(
+          "ncclMemFree",
+          NcclResult.TIMEOUT,
+          "not done within "
+              + state.config.closeTimeout()
+              + "; the memory is freed when the call comes back, if it does",
+          "",
+          state.detail());
+    }
     if (code != NcclCalls.SUCCESS) {
       throw NcclCalls.failed("ncclMemFree", code, 0, state.detail());
     }

@@ -36,7 +36,7 @@ public final class NcclOperation {
    * @throws NcclException if the communicator broke first, saying how
    */
   public boolean isDone() {
-    return state.isDone(sequence);
+    return state.progress.isDone(sequence);
   }
 
   /**
@@ -60,12 +60,12 @@ public final class NcclOperation {
    * @return completes normally, or with the {@link NcclException} that broke the communicator
    */
   public CompletionStage<Void> completion() {
-    return state.completion(sequence);
+    return state.progress.completion(sequence);
   }
 
   /** Forgets an operation that was never issued. */
   void drop() {
-    if (state.lastIssued() < sequence) {
+    if (state.failure() == null && state.progress.lastIssued() < sequence) {
       state.ring.drop(sequence);
     }
   }

@@ -1,6 +1,5 @@
 package org.metrale.gpu.nccl;
 
-import java.util.stream.Stream;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 
@@ -11,21 +10,11 @@ import org.metrale.gpu.cuda.CudaBuffer;
  * if it is still open then; closing it earlier is allowed, twice is nothing.
  */
 public final class NcclRegistration extends NativeResource {
-  private final NcclCommunicator communicator;
-  private final CudaBuffer buffer;
-  private final long handle;
+  private final Registered registered;
 
-  NcclRegistration(NcclCommunicator communicator, CudaBuffer buffer, long handle) {
-    super(needs(communicator, buffer));
-    this.communicator = communicator;
-    this.buffer = buffer;
-    this.handle = handle;
-  }
-
-  /** The communicator and whoever frees the buffer. */
-  static NativeResource[] needs(NcclCommunicator communicator, CudaBuffer buffer) {
-    return Stream.concat(Stream.of(communicator), Stream.of(buffer.owners()))
-        .toArray(NativeResource[]::new);
+  NcclRegistration(Registered registered) {
+    super(registered.needs());
+    this.registered = registered;
   }
 
   /**
@@ -34,23 +23,21 @@ public final class NcclRegistration extends NativeResource {
    * @return the buffer
    */
   public CudaBuffer buffer() {
-    return buffer;
+    return registered.buffer();
   }
 
   @Override
   protected void free() {
-    communicator.forget(this);
-    RankState state = communicator.state();
-    if (state.failure() == null) {
-      state.manage(
-          "ncclCommDeregister",
-          () -> NcclCalls.ncclCommDeregister(state.context.address(), state.handle(), handle),
-          state.config.closeTimeout());
-    }
+    registered.end(
+        this,
+        "ncclCommDeregister",
+        state ->
+            NcclCalls.ncclCommDeregister(
+                state.context.address(), state.handle(), registered.handle()));
   }
 
   @Override
   public String toString() {
-    return "registration of " + buffer + " with " + communicator;
+    return "registration of " + registered.buffer() + " with " + registered.communicator();
   }
 }

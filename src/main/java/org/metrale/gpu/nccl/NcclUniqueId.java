@@ -1,7 +1,10 @@
 package org.metrale.gpu.nccl;
 
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.concurrent.TimeoutException;
+import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.LibraryUnavailableException;
 
 /**
@@ -13,6 +16,8 @@ public final class NcclUniqueId {
   /** The length of an id. */
   public static final int BYTES = 128;
 
+  private static final Duration CREATE_TIMEOUT = Duration.ofMinutes(1);
+
   private final byte[] bytes;
 
   private NcclUniqueId(byte[] bytes) {
@@ -22,14 +27,22 @@ public final class NcclUniqueId {
   /**
    * Makes a new id; NCCL opens a socket for it in this process.
    *
+   * <p><b>Blocking:</b> while NCCL looks for network interfaces, at most a minute.
+   *
    * @return the id
    * @throws LibraryUnavailableException if NCCL is not here
-   * @throws NcclException if NCCL finds no network interface
+   * @throws NcclException if NCCL finds no network interface, or takes too long
    * @wraps {@code ncclGetUniqueId}; nccl.h, NCCL 2.0 and later
    */
   public static NcclUniqueId create() {
     NcclLibrary.require();
-    return new NcclUniqueId(NcclCalls.ncclGetUniqueId());
+    try {
+      return new NcclUniqueId(
+          BoundedCall.await(BoundedCall.start(NcclCalls::ncclGetUniqueId), CREATE_TIMEOUT));
+    } catch (TimeoutException e) {
+      throw new NcclException(
+          "ncclGetUniqueId", NcclResult.TIMEOUT, "not back within " + CREATE_TIMEOUT, "", "");
+    }
   }
 
   /**

@@ -11,8 +11,8 @@ import org.metrale.gpu.PendingWork;
  * The one thread of the process that looks after all communicators: it notices what is done, what
  * is overdue and what NCCL reports, at most once a millisecond, and only while operations are open.
  *
- * <p>It never waits for a communicator and makes no call that can block: what can goes to {@link
- * Helpers}.
+ * <p>It never waits for a communicator, makes no call that can block, and nothing that goes wrong
+ * with one communicator, or in a program's log handler, ends it.
  */
 final class NcclWatchdog implements Runnable {
   private static final System.Logger LOG = System.getLogger("org.metrale.gpu.nccl");
@@ -21,8 +21,8 @@ final class NcclWatchdog implements Runnable {
   /** The time as of the last tick, for records that need no better. */
   static long coarseNanos = System.nanoTime();
 
-  /** Whether somebody who issues an operation must wake the thread. */
-  static volatile boolean parked = true;
+  /** Whether somebody who issues an operation must wake the thread; nobody is an owner then. */
+  private static volatile boolean parked = true;
 
   private static final List<RankState> WATCHED = new CopyOnWriteArrayList<>();
 
@@ -55,9 +55,19 @@ final class NcclWatchdog implements Runnable {
 
   private static String userOf(NativeResource memory) {
     RUNAWAY.removeIf(state -> state.ending.hasStopped());
+    boolean owned = false;
     for (List<RankState> some : List.of(WATCHED, RUNAWAY)) {
       for (RankState state : some) {
-        String user = state.userOf(memory);
+        owned |= state.gate.disown();
+      }
+    }
+    if (owned) {
+      // From here on an owner is seen with what it uses, or notices that the memory is closing.
+      NcclCalls.barrier();
+    }
+    for (List<RankState> some : List.of(WATCHED, RUNAWAY)) {
+      for (RankState state : some) {
+        String user = state.issuing.userOf(memory);
         if (user != null) {
           return user;
         }
@@ -66,8 +76,14 @@ final class NcclWatchdog implements Runnable {
     return null;
   }
 
-  /** Called after an operation is announced, if {@link #parked}. */
-  static synchronized void wake() {
+  /** To be called by whoever issues an operation, once it has the communicator. */
+  static void wakeIfParked() {
+    if (parked) {
+      wake();
+    }
+  }
+
+  private static synchronized void wake() {
     coarseNanos = System.nanoTime();
     parked = false;
     LockSupport.unpark(thread);
@@ -76,22 +92,37 @@ final class NcclWatchdog implements Runnable {
   @Override
   public void run() {
     while (true) {
-      if (parked) {
-        LockSupport.park(this);
-      } else {
-        pause();
-        coarseNanos = System.nanoTime();
-        if (!tickAll()) {
-          parked = true;
-          // Who announced before the line above did not wake this thread; look once more.
-          for (RankState state : WATCHED) {
-            if (state.hasOpenWork()) {
-              parked = false;
-            }
-          }
+      try {
+        watch();
+      } catch (RuntimeException | Error e) {
+        report("watching communicators failed", e);
+      }
+    }
+  }
+
+  private void watch() {
+    if (parked) {
+      LockSupport.park(this);
+      return;
+    }
+    pause();
+    coarseNanos = System.nanoTime();
+    if (!tickAll()) {
+      parked = true;
+      // Who issued before the line above did not wake this thread; an owner would never do.
+      for (RankState state : WATCHED) {
+        if (!isIdle(state)) {
+          parked = false;
         }
       }
     }
+  }
+
+  private static boolean isIdle(RankState state) {
+    if (state.gate.tryEnter()) {
+      state.gate.leave();
+    }
+    return !state.hasOpenWork();
   }
 
   private void pause() {
@@ -106,11 +137,20 @@ final class NcclWatchdog implements Runnable {
     for (RankState state : WATCHED) {
       try {
         open |= state.tick(coarseNanos);
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
         // One communicator's trouble must not leave the others unwatched.
-        LOG.log(Level.ERROR, "watching " + state + " failed", e);
+        report("watching " + state + " failed", e);
       }
     }
     return open;
+  }
+
+  /** Says what went wrong; where even that goes wrong, nobody is left to be told. */
+  static void report(String what, Throwable problem) {
+    try {
+      LOG.log(Level.ERROR, what, problem);
+    } catch (RuntimeException | Error e) {
+      problem.addSuppressed(e);
+    }
   }
 }

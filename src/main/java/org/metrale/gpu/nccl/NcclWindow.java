@@ -12,15 +12,11 @@ import org.metrale.gpu.cuda.CudaBuffer;
  * in NCCL; here it has a deadline.
  */
 public final class NcclWindow extends NativeResource {
-  private final NcclCommunicator communicator;
-  private final CudaBuffer buffer;
-  private final long handle;
+  private final Registered registered;
 
-  NcclWindow(NcclCommunicator communicator, CudaBuffer buffer, long handle) {
-    super(NcclRegistration.needs(communicator, buffer));
-    this.communicator = communicator;
-    this.buffer = buffer;
-    this.handle = handle;
+  NcclWindow(Registered registered) {
+    super(registered.needs());
+    this.registered = registered;
   }
 
   /**
@@ -29,34 +25,32 @@ public final class NcclWindow extends NativeResource {
    * @return the buffer that was registered
    */
   public CudaBuffer buffer() {
-    return buffer;
+    return registered.buffer();
   }
 
   NcclCommunicator communicator() {
-    return communicator;
+    return registered.communicator();
   }
 
   long handle() {
     if (isClosed()) {
       throw new IllegalStateException(this + " is closed");
     }
-    return handle;
+    return registered.handle();
   }
 
   @Override
   protected void free() {
-    communicator.forget(this);
-    RankState state = communicator.state();
-    if (state.failure() == null) {
-      state.manage(
-          "ncclCommWindowDeregister",
-          () -> NcclCalls.ncclCommWindowDeregister(state.context.address(), state.handle(), handle),
-          state.config.closeTimeout());
-    }
+    registered.end(
+        this,
+        "ncclCommWindowDeregister",
+        state ->
+            NcclCalls.ncclCommWindowDeregister(
+                state.context.address(), state.handle(), registered.handle()));
   }
 
   @Override
   public String toString() {
-    return "window on " + buffer + " of " + communicator;
+    return "window on " + registered.buffer() + " of " + registered.communicator();
   }
 }

@@ -43,6 +43,11 @@ final class OperationEvents {
     return event.address();
   }
 
+  /** Where C finds the handles. */
+  long address() {
+    return shared.address();
+  }
+
   /** How many operations from the first on have passed, or the failure. */
   int passed(long first, int count) {
     return NcclCalls.passed(

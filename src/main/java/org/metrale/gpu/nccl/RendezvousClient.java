@@ -46,8 +46,7 @@ final class RendezvousClient {
 
   private byte[] converse(Socket socket, int ranks, int rank, long end) throws IOException {
     socket.setTcpNoDelay(true);
-    socket.setSoTimeout(millisUntil(end));
-    DataInputStream in = new DataInputStream(socket.getInputStream());
+    DataInputStream in = new DataInputStream(new GreetingInput(socket, end));
     DataOutputStream out = new DataOutputStream(socket.getOutputStream());
     if (in.readInt() != Greeting.MAGIC) {
       throw new IOException(address + " is not rank 0 of an NCCL bootstrap");
@@ -60,7 +59,6 @@ final class RendezvousClient {
     out.write(mine);
     out.write(Greeting.proof(secret, 'c', server, mine, place));
     out.flush();
-    socket.setSoTimeout(millisUntil(end));
     byte answer = in.readByte();
     if (answer != Greeting.WELCOME) {
       throw new IOException(

@@ -15,14 +15,15 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
 import org.metrale.gpu.Backoff;
+import org.metrale.gpu.BoundedCall;
 
 /** The side of the TCP bootstrap that hands out the id. */
 final class RendezvousServer {
   private static final System.Logger LOG = System.getLogger("org.metrale.gpu.nccl");
   private static final int NANOS_A_MILLI = 1_000_000;
 
-  /** How long a connection may take to say who it is. */
-  private static final int GREETING_MILLIS = 5000;
+  /** How long a connection may take to say who it is, in all. */
+  private static final long GREETING_NANOS = 5_000_000_000L;
 
   /** More strangers than this at once have to wait. */
   private static final int STRANGERS = 64;
@@ -37,6 +38,9 @@ final class RendezvousServer {
   private final TreeMap<Integer, Guest> guests = new TreeMap<>();
 
   private final Set<Socket> strangers = new HashSet<>();
+
+  /** Whether nobody is seated any more. Guarded by this. */
+  private boolean over;
 
   /** One rank that has come. */
   private static final class Guest {
@@ -97,10 +101,19 @@ final class RendezvousServer {
       }
     }
     if (room) {
-      Helpers.run(() -> greet(socket));
+      greetApart(socket);
     } else {
       socket.close();
     }
+  }
+
+  @SuppressWarnings("FutureReturnValueIgnored") // greet says itself what goes wrong
+  private void greetApart(Socket socket) {
+    BoundedCall.start(
+        () -> {
+          greet(socket);
+          return socket;
+        });
   }
 
   /** Lets a connection say who it is; whoever cannot is turned away and takes nobody's place. */
@@ -108,7 +121,6 @@ final class RendezvousServer {
     boolean stays = false;
     try {
       socket.setTcpNoDelay(true);
-      socket.setSoTimeout(GREETING_MILLIS);
       stays = welcome(socket);
     } catch (IOException e) {
       LOG.log(Level.DEBUG, "turned away {0}: {1}", socket.getRemoteSocketAddress(), e.getMessage());
@@ -123,7 +135,8 @@ final class RendezvousServer {
   }
 
   private boolean welcome(Socket socket) throws IOException {
-    DataInputStream in = new DataInputStream(socket.getInputStream());
+    long until = Math.min(end, System.nanoTime() + GREETING_NANOS);
+    DataInputStream in = new DataInputStream(new GreetingInput(socket, until));
     DataOutputStream out = new DataOutputStream(socket.getOutputStream());
     byte[] mine = Greeting.nonce();
     out.writeInt(Greeting.MAGIC);
@@ -158,10 +171,13 @@ final class RendezvousServer {
   /** A rank's place is free again if its process went away. */
   private synchronized boolean seat(int rank, Guest guest) {
     Guest there = guests.get(rank);
-    if (there != null && isAlive(there.socket)) {
+    if (over || (there != null && isAlive(there.socket))) {
       return false;
     }
     guests.put(rank, guest);
+    if (there != null) {
+      close(there.socket);
+    }
     return true;
   }
 
@@ -220,6 +236,7 @@ final class RendezvousServer {
   }
 
   private synchronized void closeAll() {
+    over = true;
     guests.values().forEach(guest -> close(guest.socket));
     strangers.forEach(RendezvousServer::close);
   }

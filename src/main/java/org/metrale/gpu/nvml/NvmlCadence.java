@@ -1,23 +1,34 @@
 package org.metrale.gpu.nvml;
 
-/** Runs a step at a fixed rate, start to start, until it is stopped. */
+import java.util.function.Consumer;
+
+/**
+ * Runs a step at a fixed rate, start to start, until it is stopped. A step that fails, in whatever
+ * way, is told and does not end it.
+ */
 final class NvmlCadence implements Runnable {
   private final NvmlSamplerClock clock;
   private final long periodNanos;
   private final Runnable step;
+  private final Consumer<Throwable> failed;
   private volatile boolean stopped;
 
-  NvmlCadence(NvmlSamplerClock clock, long periodNanos, Runnable step) {
+  NvmlCadence(NvmlSamplerClock clock, long periodNanos, Runnable step, Consumer<Throwable> failed) {
     this.clock = clock;
     this.periodNanos = periodNanos;
     this.step = step;
+    this.failed = failed;
   }
 
   @Override
   public void run() {
     long next = clock.nanoTime();
     while (!stopped) {
-      step.run();
+      try {
+        step.run();
+      } catch (RuntimeException | Error e) {
+        failed.accept(e);
+      }
       next = after(next, clock.nanoTime(), periodNanos);
       long left = next - clock.nanoTime();
       while (left > 0 && !stopped) {

@@ -44,7 +44,13 @@ public final class NvmlEventSet extends NativeResource {
   public static NvmlEventSet create(Nvml session) {
     session.enter();
     try {
-      return new NvmlEventSet(session, NvmlCalls.metrale_nvml_events_create());
+      long set = NvmlCalls.metrale_nvml_events_create();
+      try {
+        return new NvmlEventSet(session, set);
+      } catch (IllegalStateException e) {
+        freeAfter(e, set); // the session was closed meanwhile; its shutdown waits for this call
+        throw e;
+      }
     } finally {
       session.leave();
     }
@@ -125,6 +131,14 @@ public final class NvmlEventSet extends NativeResource {
   @Override
   public String toString() {
     return "NVML event set";
+  }
+
+  private static void freeAfter(RuntimeException failure, long set) {
+    try {
+      NvmlCalls.metrale_nvml_events_free(set);
+    } catch (NvmlException second) {
+      failure.addSuppressed(second);
+    }
   }
 
   private NvmlEvent event(ByteBuffer bytes) {

@@ -71,7 +71,14 @@ public final class NvmlGpm extends NativeResource {
         freeAfter(e, earlier);
         throw e;
       }
-      return new NvmlGpm(gpu, instance, earlier, later);
+      try {
+        return new NvmlGpm(gpu, instance, earlier, later);
+      } catch (IllegalStateException e) {
+        // The session was closed meanwhile; its shutdown waits for this call.
+        freeAfter(e, later);
+        freeAfter(e, earlier);
+        throw e;
+      }
     } finally {
       gpu.session().leave();
     }
@@ -137,7 +144,7 @@ public final class NvmlGpm extends NativeResource {
     return out;
   }
 
-  private static void freeAfter(NvmlException failure, long sample) {
+  private static void freeAfter(RuntimeException failure, long sample) {
     try {
       NvmlCalls.metrale_nvml_gpm_free(sample);
     } catch (NvmlException second) {

@@ -13,6 +13,7 @@ final class NvmlLists {
 
   private static final int FIRST_CAPACITY = 64;
   private static final int ATTEMPTS = 5;
+  private static final int MOST_CAPACITY = 1 << 17;
 
   private NvmlLists() {}
 
@@ -40,11 +41,15 @@ final class NvmlLists {
         result = call.apply(scratch, capacity);
         ByteBuffer bytes = scratch.bytes();
         int count = bytes.getInt(0);
+        if (result.equals(NvmlResult.SUCCESS) && (count < 0 || count > capacity)) {
+          // A library that claims to have written more than there was room for.
+          return NvmlReading.of(NvmlResult.INSUFFICIENT_SIZE, List::of);
+        }
         if (!result.equals(NvmlResult.INSUFFICIENT_SIZE)) {
           return NvmlReading.of(result, () -> list(count, entries.in(bytes)));
         }
         // Some more may have come by the time it is asked again.
-        capacity = Math.max(capacity, Math.min(count, 1 << 20)) * 2;
+        capacity = (int) Math.min(Math.max(capacity, count) * 2L, MOST_CAPACITY);
       }
       return NvmlReading.of(result, List::of);
     } finally {

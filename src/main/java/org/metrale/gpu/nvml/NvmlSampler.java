@@ -38,14 +38,16 @@ public final class NvmlSampler extends NativeResource {
     super(needs);
     this.settings = settings;
     sampling = new NvmlSampling(source, settings.name(), clock);
-    fast = new NvmlCadence(clock, settings.period().toNanos(), sampling::sample);
+    fast = new NvmlCadence(clock, settings.period().toNanos(), sampling::sample, sampling::failed);
     fastThread = new Thread(fast, "nvml-sampler-" + settings.name());
     fastThread.setDaemon(true);
     if (settings.slowPeriod().isZero()) {
       slow = null;
       slowThread = null;
     } else {
-      slow = new NvmlCadence(clock, settings.slowPeriod().toNanos(), sampling::sampleSlow);
+      slow =
+          new NvmlCadence(
+              clock, settings.slowPeriod().toNanos(), sampling::sampleSlow, sampling::slowFailed);
       slowThread = new Thread(slow, "nvml-sampler-slow-" + settings.name());
       slowThread.setDaemon(true);
     }

@@ -48,13 +48,10 @@ final class NvmlSampling {
     fast.begin(fast.sequence() + 1, clock.nanoTime(), clock.epochMillis());
     try {
       source.sample(fast);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       // A source of somebody else's; the device's own does not throw.
       fail(fast, false);
-      if (!fastFailureLogged) {
-        fastFailureLogged = true;
-        LOG.log(Level.WARNING, "sampling " + name + " failed; later failures are only counted", e);
-      }
+      logFast(e);
     }
     if (fast.has(NvmlMetric.ENERGY_MILLIJOULES)) {
       energy.add(fast.value(NvmlMetric.ENERGY_MILLIJOULES));
@@ -72,16 +69,23 @@ final class NvmlSampling {
     slow.begin(slow.sequence() + 1, clock.nanoTime(), clock.epochMillis());
     try {
       source.sampleSlow(slow);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       fail(slow, true);
-      if (!slowFailureLogged) {
-        slowFailureLogged = true;
-        LOG.log(Level.WARNING, "sampling " + name + " failed; later failures are only counted", e);
-      }
+      logSlow(e);
     }
     slow.count(true);
     slow.store(slowWords);
     slowCell.write(slowWords);
+  }
+
+  /** A sample that did not come to its end: nothing was published. */
+  void failed(Throwable problem) {
+    state = NvmlSamplerState.FAILING;
+    logFast(problem);
+  }
+
+  void slowFailed(Throwable problem) {
+    logSlow(problem);
   }
 
   void read(NvmlSample into) {
@@ -124,11 +128,30 @@ final class NvmlSampling {
     for (NvmlSampleListener listener : all) {
       try {
         listener.sampled(told);
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
         removeListener(listener);
         LOG.log(Level.WARNING, "a listener of " + name + " failed and is told no more", e);
       }
     }
+  }
+
+  private void logFast(Throwable problem) {
+    if (!fastFailureLogged) {
+      fastFailureLogged = true;
+      log(problem);
+    }
+  }
+
+  private void logSlow(Throwable problem) {
+    if (!slowFailureLogged) {
+      slowFailureLogged = true;
+      log(problem);
+    }
+  }
+
+  private void log(Throwable problem) {
+    LOG.log(
+        Level.WARNING, "sampling " + name + " failed; later failures are only counted", problem);
   }
 
   private static void fail(NvmlSample sample, boolean ofSlow) {

@@ -27,8 +27,15 @@ final class NvtxCalls {
     nvtx.metrale_nvtx_name_thread(name);
   }
 
+  static long prepare(NvtxName name) {
+    return nvtx.metrale_nvtx_prepare(
+        name.domainHandle(), name.handle(), name.categoryNumber(), name.argb());
+  }
+
   static void nvtxDomainRangePushEx(NvtxName name, int payloadType, long payload) {
-    if (name.handle() != 0) {
+    if (payloadType == 0 && name.prepared() != 0) {
+      nvtx.metrale_nvtx_push_prepared(name.prepared());
+    } else if (name.handle() != 0) {
       nvtx.metrale_nvtx_push(
           name.domainHandle(),
           name.handle(),

@@ -25,6 +25,10 @@ public final class NvtxDomain {
   private final String name;
   private final long handle;
   private final ConcurrentHashMap<String, NvtxName> names = new ConcurrentHashMap<>();
+
+  /** What a tool is told for a name, colour and category; bounded as the names are. */
+  private final ConcurrentHashMap<NvtxName, Long> prepared = new ConcurrentHashMap<>();
+
   private final ConcurrentHashMap<String, NvtxCategory> categories = new ConcurrentHashMap<>();
   private final AtomicInteger registered = new AtomicInteger();
   private final AtomicInteger categoryNumbers = new AtomicInteger();
@@ -267,6 +271,18 @@ public final class NvtxDomain {
 
   long handle() {
     return handle;
+  }
+
+  /**
+   * The event of a registered name in native memory, the same for equal names; 0 if there is none.
+   */
+  long prepare(NvtxName name) {
+    Long known = prepared.get(name);
+    if (known != null) {
+      return known;
+    }
+    // Its memory is never freed, since a thread may be using it; so there is an end to it.
+    return prepared.size() >= NAMES ? 0 : prepared.computeIfAbsent(name, NvtxCalls::prepare);
   }
 
   private NvtxName own(NvtxName name) {

@@ -19,6 +19,11 @@ public final class NvtxName {
   private final int argb;
   private final NvtxCategory category;
 
+  /**
+   * What a tool is told, in native memory for as long as the process lives; 0 if it is not kept.
+   */
+  private final long prepared;
+
   NvtxName(NvtxDomain domain, String name, byte[] text, long handle) {
     this(domain, name, text, handle, 0, null);
   }
@@ -32,6 +37,7 @@ public final class NvtxName {
     this.handle = handle;
     this.argb = argb;
     this.category = category;
+    this.prepared = handle == 0 ? 0 : domain.prepare(this);
   }
 
   /**
@@ -88,6 +94,10 @@ public final class NvtxName {
 
   long handle() {
     return handle;
+  }
+
+  long prepared() {
+    return prepared;
   }
 
   byte[] text() {

@@ -13,6 +13,9 @@ import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.rail.RailTransfer.Direction;
 import org.metrale.gpu.rail.RailTransfer.Order;
 import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsEvent;
+import org.metrale.gpu.verbs.VerbsEventType;
+import org.metrale.gpu.verbs.VerbsGid;
 import org.metrale.gpu.verbs.VerbsPort;
 import org.metrale.gpu.wire.Region;
 import org.metrale.gpu.wire.ServerFrame;
@@ -25,7 +28,8 @@ import org.metrale.gpu.wire.ServerFrame;
  * that each carries what it can. A rail that fails leaves rotation, and its pieces are done again
  * on the others; reads and writes may be done twice without harm, since a transfer is over only
  * when all of it is done. Failed rails are rebuilt in the background by a new handshake, see {@link
- * RailClient#rebuilding}.
+ * RailClient#rebuilding}. So is a rail whose device says that it is lost, or that the address is
+ * gone that the peer was told; the rebuilt one has the address that is best then.
  *
  * <p><b>Threading:</b> safe for any number of threads. A blocking transfer is driven by the thread
  * that waits for it, others by a daemon thread.
@@ -50,6 +54,7 @@ public final class ConnectedRails extends NativeResource {
   private final RailMemory fence;
 
   private final RailCounters counters;
+  private final RailSet.Listener events = this::happened;
   private volatile RailGeneration generation;
 
   private ConnectedRails(
@@ -65,6 +70,7 @@ public final class ConnectedRails extends NativeResource {
     this.driver = new RailDriver(engine, peer);
     this.generation = generation;
     engine.replace(links(generation), () -> {});
+    rails.add(events);
   }
 
   @MustBeClosed
@@ -106,6 +112,26 @@ public final class ConnectedRails extends NativeResource {
    */
   public List<RailStatus> status() {
     return counters.status(engine.links(), rails.specs());
+  }
+
+  /**
+   * Takes a rail down as if it had failed: what it has in flight is done again on the others, and
+   * it is rebuilt if failed rails are. For a drill, or before work on its cable.
+   *
+   * @param rail which one, from 0
+   * @param why a reason for {@link RailStatus#lastFault()}
+   * @throws IndexOutOfBoundsException if there is no such rail
+   * @throws IllegalStateException if this is closed
+   */
+  public void takeDown(int rail, String why) {
+    Objects.requireNonNull(why, "why");
+    acquire();
+    try {
+      engine.takeDown(rail, new IllegalStateException(why));
+      driver.wake();
+    } finally {
+      release();
+    }
   }
 
   /**
@@ -282,6 +308,28 @@ public final class ConnectedRails extends NativeResource {
     }
   }
 
+  /** Something happened to a rail's device. */
+  private void happened(int rail, VerbsEvent event) {
+    String device = rails.specs().get(rail).device();
+    if (event.type().equals(VerbsEventType.DEVICE_FATAL)) {
+      engine.takeDown(rail, new IllegalStateException(device + ": " + event.type()));
+    } else if (event.type().equals(VerbsEventType.GID_CHANGE) && hasLostAddress(rail)) {
+      engine.takeDown(
+          rail,
+          new IllegalStateException(
+              device + " has lost the address " + generation.ends().get(rail).gid()));
+    }
+  }
+
+  private boolean hasLostAddress(int rail) {
+    VerbsGid told = generation.ends().get(rail).gid();
+    return port(rail).gidTable().stream().noneMatch(entry -> entry.gid().equals(told));
+  }
+
+  private VerbsPort port(int rail) {
+    return rails.domain(rail).device().port(rails.specs().get(rail).path().portNumber());
+  }
+
   /** How failed rails are made anew. */
   private final class Rebuilding implements RailRecovery.Attempt {
     @Override
@@ -290,9 +338,7 @@ public final class ConnectedRails extends NativeResource {
     }
 
     private boolean isActive(int rail) {
-      VerbsPort port =
-          rails.domain(rail).device().port(rails.specs().get(rail).path().portNumber());
-      return port.isActive();
+      return port(rail).isActive();
     }
 
     @Override
@@ -310,6 +356,7 @@ public final class ConnectedRails extends NativeResource {
 
   @Override
   protected void free() {
+    rails.remove(events);
     recovery.close();
     engine.close();
     driver.close();

@@ -9,46 +9,92 @@ import java.util.List;
  *
  * <p>If that rail has no room now, the piece waits for it, but for one exception: a rail that has
  * nothing to do takes a piece of a transfer with many, and now and then any piece, or it could
- * never show that it has become faster, or that it is dead.
+ * never show that it has become faster, or that it is dead. Of several such rails the one takes it
+ * that has waited longest.
  */
 final class RailChoice {
   /** One piece in so many goes to a rail that has nothing to do. */
-  private static final int TRIAL = 32;
+  static final int TRIAL = 32;
 
-  /** Among equals each gets its turn. */
-  private int next;
+  /** What is to be known of a rail. */
+  interface Lane {
+    boolean isActive();
 
-  /** The rail for a transfer's next piece; null if it has to wait. */
-  RailLink linkFor(List<RailLink> links, RailTransfer transfer) {
-    double otherwise = best(links);
-    long bytes = transfer.nextPieceBytes();
-    RailLink first = null;
-    double least = Double.MAX_VALUE;
-    boolean isTrial = next % TRIAL == 0;
-    for (int i = 0; i < links.size(); i++) {
-      RailLink link = links.get(Math.floorMod(next + i, links.size()));
-      if (!link.isActive()) {
-        continue;
-      }
-      if (link.isIdle() && (isTrial || transfer.piecesLeft() > link.depth())) {
-        next++;
-        return link;
-      }
-      double nanos = link.rate().nanosFor(bytes, otherwise);
-      if (nanos < least) {
-        least = nanos;
-        first = link;
+    /** Whether nothing is in flight on it. */
+    boolean isIdle();
+
+    boolean hasRoom();
+
+    /** How many pieces may be in flight on it. */
+    int depth();
+
+    RailRate rate();
+
+    /** Its last turn, 0 if it had none. */
+    long lastTurn();
+
+    void takeTurn(long turn);
+  }
+
+  /** Counts choices; among equals each gets its turn. */
+  private long turn;
+
+  /**
+   * The rail for a transfer's next piece; null if it has to wait.
+   *
+   * @param pieceBytes the piece's length
+   * @param piecesLeft how many pieces of the transfer no rail has, with this one
+   */
+  <L extends Lane> L laneFor(List<L> lanes, long pieceBytes, long piecesLeft) {
+    boolean isTrial = turn % TRIAL == 0;
+    turn++;
+    L chosen = longestIdle(lanes, isTrial ? Long.MAX_VALUE : piecesLeft);
+    if (chosen == null) {
+      L first = soonest(lanes, pieceBytes);
+      chosen = first != null && first.hasRoom() ? first : null;
+    }
+    if (chosen != null) {
+      chosen.takeTurn(turn);
+    }
+    return chosen;
+  }
+
+  /** Of the rails that have nothing to do and may take a piece all the same; null if none may. */
+  private static <L extends Lane> L longestIdle(List<L> lanes, long piecesLeft) {
+    L longest = null;
+    for (int i = 0; i < lanes.size(); i++) {
+      L lane = lanes.get(i);
+      if (lane.isActive()
+          && lane.isIdle()
+          && piecesLeft > lane.depth()
+          && (longest == null || lane.lastTurn() < longest.lastTurn())) {
+        longest = lane;
       }
     }
-    next++;
-    return first != null && first.hasRoom() ? first : null;
+    return longest;
+  }
+
+  private <L extends Lane> L soonest(List<L> lanes, long pieceBytes) {
+    double otherwise = best(lanes);
+    L first = null;
+    double least = Double.MAX_VALUE;
+    for (int i = 0; i < lanes.size(); i++) {
+      L lane = lanes.get((int) ((turn + i) % lanes.size()));
+      double nanos =
+          lane.isActive() ? lane.rate().nanosFor(pieceBytes, otherwise) : Double.MAX_VALUE;
+      if (nanos < least) {
+        least = nanos;
+        first = lane;
+      }
+    }
+    return first;
   }
 
   /** The best known rate, for rails of which nothing is known. */
-  private static double best(List<RailLink> links) {
+  private static double best(List<? extends Lane> lanes) {
     double best = 0;
-    for (int i = 0; i < links.size(); i++) {
-      best = Math.max(best, links.get(i).rate().bytesPerNano());
+    for (int i = 0; i < lanes.size(); i++) {
+      best = Math.max(best, lanes.get(i).rate().bytesPerNano());
     }
     return best == 0 ? 1 : best;
   }

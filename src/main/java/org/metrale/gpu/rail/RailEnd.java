@@ -4,6 +4,7 @@ import java.lang.System.Logger.Level;
 import org.metrale.gpu.verbs.VerbsAccess;
 import org.metrale.gpu.verbs.VerbsCompletionQueue;
 import org.metrale.gpu.verbs.VerbsGid;
+import org.metrale.gpu.verbs.VerbsPath;
 import org.metrale.gpu.verbs.VerbsPreparedQueuePair;
 import org.metrale.gpu.verbs.VerbsQueuePair;
 import org.metrale.gpu.verbs.VerbsQueueSettings;
@@ -17,14 +18,16 @@ final class RailEnd {
   private final VerbsCompletionQueue completions;
   private final VerbsPreparedQueuePair prepared;
   private final int wantedDepth;
+  private final VerbsPath path;
   private final LocalQueuePair local;
   private VerbsQueuePair pair;
 
   private RailEnd(
-      VerbsCompletionQueue completions, VerbsPreparedQueuePair prepared, int wantedDepth) {
+      VerbsCompletionQueue completions, VerbsPreparedQueuePair prepared, RailSpec spec) {
     this.completions = completions;
     this.prepared = prepared;
-    this.wantedDepth = wantedDepth;
+    this.wantedDepth = spec.depth();
+    this.path = spec.path();
     this.local =
         new LocalQueuePair(
             prepared.number(), prepared.packetNumber(), Gid.of(prepared.gid().gid().bytes()));
@@ -57,7 +60,7 @@ final class RailEnd {
         throw new IllegalStateException(
             spec.device() + " is on InfiniBand, whose peers need more than this handshake tells");
       }
-      return new RailEnd(completions, prepared, spec.depth());
+      return new RailEnd(completions, prepared, spec);
     } catch (RuntimeException e) {
       if (prepared != null) {
         prepared.close();
@@ -90,6 +93,15 @@ final class RailEnd {
     return wantedDepth;
   }
 
+  /** The address that the peer was told. */
+  VerbsGid gid() {
+    return VerbsGid.of(local.gid().bytes());
+  }
+
+  VerbsPath path() {
+    return path;
+  }
+
   boolean isClosed() {
     return completions.isClosed();
   }
@@ -105,11 +117,13 @@ final class RailEnd {
     }
   }
 
-  void closeQuietly() {
+  /** Closes it; false if the device may still go on with what is in flight. */
+  boolean closeQuietly() {
     try {
       close();
     } catch (RuntimeException e) {
       LOG.log(Level.WARNING, "a rail's queue pair or completion queue did not close", e);
     }
+    return pair == null || pair.inFlight() == 0;
   }
 }

@@ -6,6 +6,7 @@ import java.util.function.Consumer;
 import org.metrale.gpu.rail.RailTransfer.Direction;
 import org.metrale.gpu.verbs.VerbsCompletions;
 import org.metrale.gpu.verbs.VerbsMemoryRegion;
+import org.metrale.gpu.verbs.VerbsPath;
 import org.metrale.gpu.verbs.VerbsWorkBatch;
 import org.metrale.gpu.verbs.VerbsWorkException;
 import org.metrale.gpu.wire.Region;
@@ -16,9 +17,14 @@ import org.metrale.gpu.wire.Region;
  * <p>A rail that failed is first told to give back what it has; if it does not within a moment, its
  * queue pair is destroyed, after which nothing of it can touch memory any more.
  */
-final class RailLink {
+final class RailLink implements RailChoice.Lane {
   /** How long a failed rail may take to give back what it has. */
   private static final long FLUSH_NANOS = Duration.ofMillis(250).toNanos();
+
+  /** A rail without a completion is given up after this, and this often its own patience. */
+  private static final long STALL_NANOS = Duration.ofSeconds(3).toNanos();
+
+  private static final int STALL_PATIENCE = 4;
 
   /** Marks the write of a fenced piece, which is done only when the read after it is. */
   private static final long FENCED = 1L << 32;
@@ -27,6 +33,9 @@ final class RailLink {
   interface Owner {
     /** A piece was not done because of this. */
     void refused(RailLink link, RailPiece piece, VerbsWorkException cause);
+
+    /** A piece that the device may be at for ever: it cannot be done again. */
+    void stuck(RailLink link, RailPiece piece);
 
     /** The rail has failed; its pieces come back one by one. */
     void failed(RailLink link);
@@ -42,9 +51,12 @@ final class RailLink {
   private final RailPiece[] pieces;
   private final int[] free;
   private final RailRate rate = new RailRate();
+  private final long stallNanos;
   private int freeCount;
   private RailStatus.State state = RailStatus.State.ACTIVE;
   private long failedAtNanos;
+  private long movedAtNanos;
+  private long lastTurn;
   private long carriedBytes;
   private Throwable fault;
 
@@ -54,6 +66,7 @@ final class RailLink {
     this.remote = remote;
     this.fenceMemory = fenceMemory;
     this.owner = owner;
+    this.stallNanos = stallNanos(end.path());
     int depth = Math.max(1, Math.min(end.wantedDepth(), end.pair().depth() / 2));
     this.batch = VerbsWorkBatch.allocate(2 * depth);
     this.done = VerbsCompletions.allocate(2 * depth);
@@ -63,6 +76,17 @@ final class RailLink {
       free[i] = i;
     }
     freeCount = depth;
+  }
+
+  /**
+   * How long the oldest request may take: far longer than the adapter would try. Those that are
+   * told to try for ever may; the transfer's deadline ends that.
+   */
+  private static long stallNanos(VerbsPath path) {
+    if (path.timeoutCode() == 0 || path.retryCount() == 7) {
+      return Long.MAX_VALUE;
+    }
+    return STALL_NANOS + STALL_PATIENCE * (path.retryCount() + 1) * (4096L << path.timeoutCode());
   }
 
   int rail() {
@@ -89,31 +113,50 @@ final class RailLink {
     return end.pair().maxMessageBytes();
   }
 
-  boolean hasRoom() {
+  @Override
+  public boolean hasRoom() {
     return state.equals(RailStatus.State.ACTIVE) && freeCount > 0;
   }
 
-  boolean isActive() {
+  @Override
+  public boolean isActive() {
     return state.equals(RailStatus.State.ACTIVE);
   }
 
-  RailRate rate() {
+  @Override
+  public RailRate rate() {
     return rate;
   }
 
-  int depth() {
+  @Override
+  public int depth() {
     return pieces.length;
   }
 
-  boolean isIdle() {
+  @Override
+  public boolean isIdle() {
     return freeCount == pieces.length;
+  }
+
+  @Override
+  public long lastTurn() {
+    return lastTurn;
+  }
+
+  @Override
+  public void takeTurn(long turn) {
+    lastTurn = turn;
   }
 
   /** Takes a piece; {@link #flush()} posts it. */
   void take(RailPiece piece) {
+    long now = System.nanoTime();
+    if (isIdle()) {
+      movedAtNanos = now;
+    }
     int slot = free[--freeCount];
     pieces[slot] = piece;
-    rate.began(piece.lengthBytes(), System.nanoTime());
+    rate.began(piece.lengthBytes(), now);
     RailTransfer.Order order = piece.transfer().order();
     Region region = remote.get(order.target().region());
     VerbsMemoryRegion local = order.memory().region(rail);
@@ -163,6 +206,7 @@ final class RailLink {
       completed(i, arrived);
     }
     if (count > 0) {
+      movedAtNanos = System.nanoTime();
       flush();
     }
     return count > 0;
@@ -212,8 +256,19 @@ final class RailLink {
     owner.failed(this);
   }
 
-  /** Brings a failing rail down when it has nothing left, or has had its time; true if it did. */
+  /**
+   * Gives up on a rail whose completions have stopped coming, and brings a failing one down when it
+   * has nothing left, or has had its time; true if it did.
+   */
   boolean settle(long nowNanos) {
+    if (isActive() && !isIdle() && nowNanos - movedAtNanos > stallNanos) {
+      fail(
+          new IllegalStateException(
+              "no completion for "
+                  + Duration.ofNanos(nowNanos - movedAtNanos).toMillis()
+                  + " ms, which is longer than the adapter may try"));
+      return true;
+    }
     if (!state.equals(RailStatus.State.FAILING)) {
       return false;
     }
@@ -227,10 +282,12 @@ final class RailLink {
   /** Destroys the queue pair; what was in flight comes back. */
   private void giveUp() {
     state = RailStatus.State.DOWN;
-    end.closeQuietly();
+    boolean isGone = end.closeQuietly();
     for (int slot = 0; slot < pieces.length; slot++) {
-      if (pieces[slot] != null) {
+      if (pieces[slot] != null && isGone) {
         owner.refused(this, release(slot), null);
+      } else if (pieces[slot] != null) {
+        owner.stuck(this, release(slot));
       }
     }
   }

@@ -152,12 +152,12 @@ public final class RailMemory extends NativeResource {
 
   /** Keeps this open for a transfer. */
   void pin() {
-    acquire();
+    hold();
   }
 
   /** Ends what {@link #pin()} began. */
   void unpin() {
-    release();
+    letGo();
   }
 
   @Override

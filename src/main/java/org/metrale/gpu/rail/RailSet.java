@@ -3,13 +3,16 @@ package org.metrale.gpu.rail;
 import com.google.errorprone.annotations.MustBeClosed;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.verbs.VerbsDevice;
+import org.metrale.gpu.verbs.VerbsEvent;
+import org.metrale.gpu.verbs.VerbsEventListener;
 import org.metrale.gpu.verbs.VerbsProtectionDomain;
 
 /**
  * The rails of this side: each an open device with a protection domain. Memory is registered on it
- * and connections are made from it, as many as wanted.
+ * and connections are made from it, as many as wanted. Listens to the devices' events.
  *
  * <p><b>Threading:</b> safe for any number of threads.
  */
@@ -20,12 +23,26 @@ public final class RailSet extends NativeResource {
   /** The devices, if they are this set's to close. */
   private final List<VerbsDevice> devices;
 
+  /** The set whose devices these are; null if they are this set's own. */
+  private final RailSet parent;
+
+  /** Listens to this set's own devices. */
+  private final List<VerbsEventListener> events = new ArrayList<>();
+
+  private final List<Listener> listeners = new CopyOnWriteArrayList<>();
+
+  /** Is told, on a thread of the device's, of what happens to a rail's device. */
+  interface Listener {
+    void happened(int rail, VerbsEvent event);
+  }
+
   private RailSet(
       List<RailSpec> specs,
       List<VerbsDevice> devices,
       List<VerbsProtectionDomain> domains,
-      NativeResource... needs) {
-    super(needs);
+      RailSet parent) {
+    super(parent == null ? new NativeResource[0] : new NativeResource[] {parent});
+    this.parent = parent;
     this.specs = List.copyOf(specs);
     this.devices = devices;
     this.domains = domains;
@@ -48,17 +65,52 @@ public final class RailSet extends NativeResource {
     requireCount(specs.size());
     List<VerbsDevice> devices = new ArrayList<>();
     List<VerbsProtectionDomain> domains = new ArrayList<>();
+    RailSet out;
     try {
       for (RailSpec spec : specs) {
         devices.add(VerbsDevice.open(spec.device()));
         domains.add(VerbsProtectionDomain.open(devices.get(devices.size() - 1)));
       }
-      return new RailSet(specs, devices, domains);
+      out = new RailSet(specs, devices, domains, null);
     } catch (RuntimeException e) {
       Closing.afterFailure(e, domains);
       Closing.afterFailure(e, devices);
       throw e;
     }
+    try {
+      out.listen();
+      return out;
+    } catch (RuntimeException e) {
+      Closing.afterFailure(e, List.of(out));
+      throw e;
+    }
+  }
+
+  @SuppressWarnings("MustBeClosed") // free() closes them
+  private void listen() {
+    for (int i = 0; i < devices.size(); i++) {
+      int rail = i;
+      events.add(
+          VerbsEventListener.open(
+              devices.get(rail),
+              event -> listeners.forEach(listener -> listener.happened(rail, event))));
+    }
+  }
+
+  void add(Listener listener) {
+    owner().listeners.add(listener);
+  }
+
+  void remove(Listener listener) {
+    owner().listeners.remove(listener);
+  }
+
+  private RailSet owner() {
+    RailSet out = this;
+    while (out.parent != null) {
+      out = out.parent;
+    }
+    return out;
   }
 
   /**
@@ -120,6 +172,7 @@ public final class RailSet extends NativeResource {
   protected void free() {
     List<AutoCloseable> all = new ArrayList<>(devices);
     all.addAll(domains);
+    all.addAll(events);
     Closing.all(all);
   }
 

@@ -1,12 +1,16 @@
 package org.metrale.gpu.rail;
 
+import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.metrale.gpu.rail.RailException.Reason;
+import org.metrale.gpu.rail.RailTransfer.Direction;
 import org.metrale.gpu.verbs.VerbsWorkException;
 import org.metrale.gpu.verbs.VerbsWorkStatus;
 
@@ -19,6 +23,12 @@ import org.metrale.gpu.verbs.VerbsWorkStatus;
 final class TransferEngine implements RailLink.Owner {
   /** A piece that fails on this many rails in a row is itself what is wrong. */
   private static final int MOST_FAILURES = 4;
+
+  /**
+   * How long a written piece that failed rests before it is written again: its packets may be on
+   * their way yet, and must not come after what is written to that place next.
+   */
+  private static final long LATE_PACKET_NANOS = Duration.ofMillis(100).toNanos();
 
   private final ReentrantLock lock = new ReentrantLock();
   private final String peer;
@@ -33,12 +43,17 @@ final class TransferEngine implements RailLink.Owner {
   /** What is to be done when rails that were replaced have finished. */
   private final List<Runnable> afterDraining = new ArrayList<>();
 
+  /** Written pieces that failed, the first to be due first. */
+  private final Deque<Resting> resting = new ArrayDeque<>();
+
   /** Whether lost rails can come back. */
   private boolean recovering;
 
   private boolean closed;
   private int nextTransfer;
   private final RailChoice choice = new RailChoice();
+
+  private record Resting(RailPiece piece, long dueNanos) {}
 
   TransferEngine(String peer, boolean recovering, Consumer<RailLink> onFailed) {
     this.peer = peer;
@@ -110,6 +125,16 @@ final class TransferEngine implements RailLink.Owner {
     }
   }
 
+  /** Takes one of the present rails down, as if it had failed. */
+  void takeDown(int rail, RuntimeException why) {
+    lock.lock();
+    try {
+      links.get(rail).fail(why);
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** Takes a step if no other thread is about to; true if something moved. */
   boolean tryStep() {
     if (!lock.tryLock()) {
@@ -128,6 +153,7 @@ final class TransferEngine implements RailLink.Owner {
     try {
       return !transfers.isEmpty()
           || !draining.isEmpty()
+          || !resting.isEmpty()
           || !afterDraining.isEmpty()
           || anyFailing();
     } finally {
@@ -162,9 +188,16 @@ final class TransferEngine implements RailLink.Owner {
       afterDraining.forEach(Runnable::run);
       afterDraining.clear();
     }
+    while (!resting.isEmpty() && now - resting.peekFirst().dueNanos() >= 0) {
+      giveBack(resting.pollFirst().piece());
+    }
     moved |= deal();
     sweep(now);
     return moved;
+  }
+
+  private static void giveBack(RailPiece piece) {
+    piece.transfer().returned(piece);
   }
 
   private boolean step(RailLink link, long now) {
@@ -178,7 +211,10 @@ final class TransferEngine implements RailLink.Owner {
     boolean dealt = false;
     while (true) {
       RailTransfer transfer = nextTransfer();
-      RailLink link = transfer == null ? null : choice.linkFor(links, transfer);
+      RailLink link =
+          transfer == null
+              ? null
+              : choice.laneFor(links, transfer.nextPieceBytes(), transfer.piecesLeft());
       if (link == null) {
         break;
       }
@@ -270,28 +306,47 @@ final class TransferEngine implements RailLink.Owner {
   @Override
   public void refused(RailLink link, RailPiece piece, VerbsWorkException cause) {
     RailTransfer transfer = piece.transfer();
-    transfer.returned(piece);
-    if (transfer.isDone()) {
-      return;
+    boolean isHopeless = !transfer.isDone() && isHopeless(piece, cause);
+    if (isHopeless
+        || transfer.isDone()
+        || transfer.order().direction().equals(Direction.READ)) {
+      giveBack(piece);
+    } else {
+      resting.addLast(new Resting(piece, System.nanoTime() + LATE_PACKET_NANOS));
     }
-    VerbsWorkStatus.Side side =
-        cause == null ? VerbsWorkStatus.Side.UNKNOWN : cause.status().side();
-    boolean isPeers = side.equals(VerbsWorkStatus.Side.PEER);
+    if (isHopeless) {
+      Reason why = isPeers(cause) ? Reason.PEER_REFUSED : Reason.LOCAL_FAULT;
+      transfer.fail(failure(why, link.rail(), piece, cause));
+    }
+  }
+
+  private static boolean isPeers(VerbsWorkException cause) {
+    return cause != null && cause.status().side().equals(VerbsWorkStatus.Side.PEER);
+  }
+
+  /** Whether another try would come to the same, or there is nothing left to try it on. */
+  private boolean isHopeless(RailPiece piece, VerbsWorkException cause) {
     // Other refusals may be about the connection: Soft-RoCE answers a late packet with 9.
     boolean isCertain =
         isRequestFault(cause)
             || (cause != null && cause.status().equals(VerbsWorkStatus.REMOTE_ACCESS));
-    boolean isLast = isPeers && !recovering && links.stream().noneMatch(RailLink::isActive);
-    if (isCertain || isLast || piece.failedAgain() >= MOST_FAILURES) {
-      Reason why = isPeers ? Reason.PEER_REFUSED : Reason.LOCAL_FAULT;
-      transfer.fail(failure(why, link.rail(), piece, cause));
-    }
+    boolean isLast =
+        isPeers(cause) && !recovering && links.stream().noneMatch(RailLink::isActive);
+    return isCertain || isLast || piece.failedAgain() >= MOST_FAILURES;
   }
 
   /** Whether the request itself is wrong, so that no other rail could do it. */
   private static boolean isRequestFault(VerbsWorkException cause) {
     return cause != null
         && (cause.status().equals(VerbsWorkStatus.LOCAL_PROTECTION) || cause.code() == 1);
+  }
+
+  /** Its memory stays registered for ever, rather than be written to when it is somebody else's. */
+  @Override
+  public void stuck(RailLink link, RailPiece piece) {
+    if (!piece.transfer().isDone()) {
+      piece.transfer().fail(failure(Reason.LOCAL_FAULT, link.rail(), piece, link.fault()));
+    }
   }
 
   @Override
@@ -346,6 +401,8 @@ final class TransferEngine implements RailLink.Owner {
       }
       draining.forEach(RailLink::close);
       links.forEach(RailLink::close);
+      resting.forEach(one -> giveBack(one.piece()));
+      resting.clear();
       transfers.clear();
       draining.clear();
       afterDraining.forEach(Runnable::run);

@@ -16,7 +16,11 @@ final class CuFileFacts {
       Map<String, Object> gds = new LinkedHashMap<>();
       gds.put("driver", status.driver());
       gds.put("way of device memory", status.route().toString());
-      gds.put("nvidia-fs module loaded", status.nvidiaFsLoaded());
+      gds.put(
+          "nvidia-fs module loaded",
+          status.isEmulated() && status.p2pDma().isEmpty()
+              ? "unknown: the machine is emulated"
+              : status.nvidiaFsLoaded());
       gds.put("kernel peer-to-peer DMA", told(status.p2pDma()));
       gds.put("compatibility mode allowed", told(status.compatAllowed()));
       gds.put(

@@ -1,6 +1,10 @@
 package org.metrale.gpu.tool;
 
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
 import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -39,8 +43,59 @@ public final class Doctor {
    * @param arguments see the class
    */
   public static void main(String[] arguments) {
+    Process output = keepOutput();
+    ByteArrayOutputStream report = new ByteArrayOutputStream();
+    ByteArrayOutputStream problems = new ByteArrayOutputStream();
+    int code = run(arguments, text(report), text(problems));
+    print(report, output);
+    System.err.print(problems.toString(StandardCharsets.UTF_8));
     // Some library or driver may still hold a thread: the process ends all the same.
-    System.exit(run(arguments, System.out, System.err));
+    System.exit(code);
+  }
+
+  private static PrintStream text(ByteArrayOutputStream out) {
+    return new PrintStream(out, true, StandardCharsets.UTF_8);
+  }
+
+  /**
+   * Keeps standard output for the report alone: some libraries print to it, which nothing that
+   * reads JSON would understand. A program that copies has it from now on, and here it leads
+   * nowhere.
+   *
+   * @return the program; null if there is none, and libraries may print
+   */
+  private static Process keepOutput() {
+    try {
+      Process copier =
+          new ProcessBuilder("cat")
+              .redirectOutput(ProcessBuilder.Redirect.INHERIT)
+              .redirectError(ProcessBuilder.Redirect.INHERIT)
+              .start();
+      // Java leads a standard stream that is closed to /dev/null.
+      System.out.close();
+      return copier;
+    } catch (IOException e) {
+      return null;
+    }
+  }
+
+  private static void print(ByteArrayOutputStream report, Process output) {
+    if (output == null) {
+      System.out.print(report.toString(StandardCharsets.UTF_8));
+      System.out.flush();
+      return;
+    }
+    try (OutputStream to = output.getOutputStream()) {
+      report.writeTo(to);
+    } catch (IOException e) {
+      // Whoever read it has ended.
+      return;
+    }
+    try {
+      output.waitFor();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   /**

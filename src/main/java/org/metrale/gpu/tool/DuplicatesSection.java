@@ -1,5 +1,6 @@
 package org.metrale.gpu.tool;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -25,8 +26,7 @@ final class DuplicatesSection implements DoctorSection {
       }
       String path = line.substring(start);
       for (NativeLibrary library : NativeLibrary.all()) {
-        String stem = library.soname().substring(0, library.soname().indexOf(".so"));
-        if (Path.of(path).getFileName().toString().startsWith(stem + ".so")) {
+        if (isCopy(path, library)) {
           mapped.computeIfAbsent(library.soname(), key -> new LinkedHashSet<>()).add(path);
         }
       }
@@ -42,5 +42,21 @@ final class DuplicatesSection implements DoctorSection {
       out.put("more than one", "none");
     }
     return out;
+  }
+
+  /** By its name, or because it is the file that is open, whatever its name. */
+  private static boolean isCopy(String path, NativeLibrary library) {
+    String stem = library.soname().substring(0, library.soname().indexOf(".so") + ".so".length());
+    return path.substring(path.lastIndexOf('/') + 1).startsWith(stem)
+        || library.file().filter(file -> path.equals(real(file))).isPresent();
+  }
+
+  private static String real(Path file) {
+    try {
+      return file.toRealPath().toString();
+    } catch (IOException e) {
+      // Removed since it was opened.
+      return file.toString();
+    }
   }
 }

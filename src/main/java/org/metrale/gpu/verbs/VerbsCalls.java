@@ -1,5 +1,6 @@
 package org.metrale.gpu.verbs;
 
+import java.lang.System.Logger.Level;
 import java.net.NetworkInterface;
 import java.net.SocketException;
 import java.nio.charset.StandardCharsets;
@@ -17,6 +18,7 @@ import org.metrale.verbs.metrale_ibv_port;
 /** The calls of {@code metrale_ibv.h}: codes checked, structures turned into values. */
 @SuppressWarnings("try") // a scope is there for what is allocated in it
 final class VerbsCalls {
+  private static final System.Logger LOG = System.getLogger("org.metrale.gpu.verbs");
   private static final int TEXT_BYTES = 128;
 
   private VerbsCalls() {}
@@ -116,31 +118,59 @@ final class VerbsCalls {
         "ibv_query_port",
         verbs.metrale_ibv_query_port(context, portNumber, port),
         "port=" + portNumber);
-    List<VerbsGidEntry> table = new ArrayList<>();
-    metrale_ibv_gid_entry entry = new metrale_ibv_gid_entry();
-    for (int gidIndex = 0; gidIndex < port.gid_table_length(); gidIndex++) {
-      int code = queryGid(context, portNumber, gidIndex, entry);
-      if (code == 0) {
-        table.add(entry(entry));
-      } else if (-code != verbs.metrale_ibv_errno(verbs.METRALE_IBV_ENODATA)) {
-        check("ibv_query_gid", code, "port=" + portNumber + " gidIndex=" + gidIndex);
-      }
-    }
+    List<VerbsGidEntry> table = gidTable(context, portNumber, port.gid_table_length());
     return new VerbsPort(
         portNumber,
         text(out -> verbs.metrale_ibv_port_state_str(port.state(), out, TEXT_BYTES)),
         port.state() == verbs.METRALE_IBV_PORT_ACTIVE,
         linkLayer(port.link_layer()),
-        port.active_mtu() == 0 ? 0 : 128 << port.active_mtu(),
+        mtuBytes(port.active_mtu()),
         Integer.toUnsignedLong(port.max_msg_bytes()),
         port.lid(),
         table);
   }
 
+  /**
+   * The entries that are not empty. One that cannot be read is left out, since the others are as
+   * good as they were; if none can, the first reason is told.
+   */
+  private static List<VerbsGidEntry> gidTable(ibv_context context, int portNumber, int length) {
+    List<VerbsGidEntry> table = new ArrayList<>();
+    VerbsException unreadable = null;
+    metrale_ibv_gid_entry entry = new metrale_ibv_gid_entry();
+    boolean tellsTypes = VerbsLibrary.supports("_ibv_query_gid_ex");
+    for (int gidIndex = 0; gidIndex < length; gidIndex++) {
+      int code = queryGid(context, portNumber, gidIndex, tellsTypes, entry);
+      if (code == 0) {
+        table.add(entry(entry));
+      } else if (-code != verbs.metrale_ibv_errno(verbs.METRALE_IBV_ENODATA)) {
+        VerbsException failure =
+            failure("ibv_query_gid", code, "port=" + portNumber + " gidIndex=" + gidIndex);
+        LOG.log(Level.DEBUG, "an address is left out", failure);
+        unreadable = unreadable == null ? failure : unreadable;
+      }
+    }
+    if (table.isEmpty() && unreadable != null) {
+      throw unreadable;
+    }
+    return table;
+  }
+
+  /** The codes are powers of two from 256; others are of a library that is newer than this. */
+  static int mtuBytes(int code) {
+    return code >= verbs.METRALE_IBV_MTU_256 && code <= verbs.METRALE_IBV_MTU_4096
+        ? 128 << code
+        : 0;
+  }
+
   /** By the call that tells an address's type; older libraries leave that to the kernel's files. */
   private static int queryGid(
-      ibv_context context, int portNumber, int gidIndex, metrale_ibv_gid_entry entry) {
-    return VerbsLibrary.supports("_ibv_query_gid_ex")
+      ibv_context context,
+      int portNumber,
+      int gidIndex,
+      boolean tellsTypes,
+      metrale_ibv_gid_entry entry) {
+    return tellsTypes
         ? verbs.metrale_ibv_query_gid_ex(context, portNumber, gidIndex, entry)
         : verbs.metrale_ibv_query_gid(context, portNumber, gidIndex, entry);
   }
@@ -192,8 +222,12 @@ final class VerbsCalls {
     if (result >= 0) {
       return result;
     }
+    throw failure(call, result, detail);
+  }
+
+  private static VerbsException failure(String call, int result, String detail) {
     int errno = -result;
-    throw new VerbsException(
+    return new VerbsException(
         call,
         errno,
         text(out -> verbs.metrale_ibv_errno_symbol(errno, out, TEXT_BYTES)),

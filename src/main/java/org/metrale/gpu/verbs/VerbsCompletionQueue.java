@@ -95,7 +95,9 @@ public final class VerbsCompletionQueue extends NativeResource {
    * @param into where to put it; what was there is forgotten
    * @return how many completions there were, 0 if none
    * @throws VerbsException if the queue is broken, for example because the device is gone
-   * @throws IllegalStateException if this is closed
+   * @throws IllegalStateException if this is closed, or a completion came twice, out of turn or for
+   *     a request that was never posted; what the call has taken is lost then, and the queue pair
+   *     that the message names has to be closed
    * @wraps {@code ibv_poll_cq}; verbs.h
    */
   public int pollOnce(VerbsCompletions into) {

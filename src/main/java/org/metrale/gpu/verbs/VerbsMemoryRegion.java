@@ -240,12 +240,12 @@ public final class VerbsMemoryRegion extends NativeResource {
 
   /** Keeps this open for a run of posted requests. */
   void pin() {
-    acquire();
+    hold();
   }
 
   /** Ends what {@link #pin()} began. */
   void unpin() {
-    release();
+    letGo();
   }
 
   /**

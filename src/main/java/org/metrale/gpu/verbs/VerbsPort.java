@@ -10,7 +10,7 @@ import java.util.Optional;
  * @param state the port's state in the library's words, for example {@code PORT_ACTIVE}
  * @param isActive whether traffic can flow
  * @param linkLayer {@code InfiniBand}, {@code Ethernet} or {@code unspecified}
- * @param activeMtuBytes the largest packet's payload, in bytes
+ * @param activeMtuBytes the largest packet's payload, in bytes; 0 if the device gives no known size
  * @param maxMessageBytes the longest message, in bytes
  * @param lid the local identifier; 0 with RoCE
  * @param gidTable its addresses, without empty entries

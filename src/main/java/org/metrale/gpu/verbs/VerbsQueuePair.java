@@ -140,14 +140,17 @@ public final class VerbsQueuePair extends NativeResource {
         });
   }
 
-  /** Destroys the queue pair; then nothing of it is in flight, and its regions are let go. */
+  /**
+   * Destroys the queue pair; then nothing of it is in flight, and its regions are let go. If the
+   * device refuses, it may go on with what is in flight: those regions can never be closed.
+   */
   @Override
   protected void free() {
     try {
       VerbsObjectCalls.destroyQueuePair(handle);
+      ledger.abandon();
     } finally {
       queue.remove(ledger);
-      ledger.abandon();
     }
   }
 

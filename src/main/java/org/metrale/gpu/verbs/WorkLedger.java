@@ -5,9 +5,8 @@ package org.metrale.gpu.verbs;
  * and its first error.
  *
  * <p>Requests are numbered in the order in which they are posted, and completions come in that
- * order: one for number n says that all up to n are over. A completion's id has the queue pair's
- * place among those of its completion queue in its upper 16 bits and the number's lower 48 bits
- * below.
+ * order, each exactly once. A completion's id has the queue pair's place among those of its
+ * completion queue in its upper 16 bits and the number's lower 48 bits below.
  *
  * <p>Neighbouring requests of one region hold it open together: one counter step for all of them.
  */
@@ -134,19 +133,44 @@ final class WorkLedger {
     }
   }
 
-  /** Takes note of this queue's completions from {@code from} to before {@code to}. */
+  /**
+   * Takes note of this queue's completions from {@code from} to before {@code to}.
+   *
+   * <p>Every request asks for its completion, so the next one has to be that of the oldest request
+   * in flight. Any other would be taken for a request that may not be done at all.
+   *
+   * @throws IllegalStateException if it is another one
+   */
   synchronized void retire(VerbsCompletions completions, int from, int to) {
     long over = retired;
     for (int i = from; i < to; i++) {
-      long number = over + ((completions.rawId(i) - over) & NUMBER_MASK);
-      completions.rename(i, workIds[(int) number & mask]);
-      over = number + 1;
+      if (over == posted || (completions.rawId(i) & NUMBER_MASK) != (over & NUMBER_MASK)) {
+        throw new IllegalStateException(unexpected(completions, i, over));
+      }
+      completions.rename(i, workIds[(int) over & mask]);
+      over++;
       if (completions.status(i) != VerbsWorkCalls.SUCCESS) {
         failed(completions, i);
       }
     }
     retired = over;
     release();
+  }
+
+  private String unexpected(VerbsCompletions completions, int index, long expected) {
+    String due =
+        expected == posted
+            ? "nothing is in flight"
+            : "request " + (expected & NUMBER_MASK) + " is the next of " + (posted - expected);
+    return "queue pair "
+        + completions.queuePairNumber(index)
+        + " completed request "
+        + (completions.rawId(index) & NUMBER_MASK)
+        + " with status "
+        + completions.status(index)
+        + ", but "
+        + due
+        + ": nothing that it completes can be trusted; close it";
   }
 
   private void failed(VerbsCompletions completions, int index) {

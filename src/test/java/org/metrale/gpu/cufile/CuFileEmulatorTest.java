@@ -19,13 +19,22 @@ final class CuFileEmulatorTest {
   @TempDir Path folder;
 
   private ForkedJvm jvm(String scenario) {
+    return jvm(CuFileScenario.class, scenario);
+  }
+
+  private ForkedJvm trouble(String scenario, String fault) {
+    ForkedJvm jvm = jvm(CuFileTroubleScenario.class, scenario);
+    return fault.isEmpty() ? jvm : fault(jvm, fault);
+  }
+
+  private ForkedJvm jvm(Class<?> main, String scenario) {
     Path emulator =
         Path.of(
             System.getProperty("metrale.basedir", ""),
             "cppbuild",
             System.getProperty("metrale.platform", "linux-x86_64"),
             "emulator");
-    return ForkedJvm.running(CuFileScenario.class, scenario, folder.resolve("data").toString())
+    return ForkedJvm.running(main, scenario, folder.resolve("data").toString())
         .property("org.metrale.library.path", emulator.toAbsolutePath())
         .property("java.io.tmpdir", folder);
   }
@@ -189,10 +198,11 @@ final class CuFileEmulatorTest {
         run(jvm("open").environment("METRALE_EMULATOR_CUFILE_NVIDIA_FS", 0)).value("status");
     assertTrue(off.contains("peer-to-peer DMA: no|"), off);
     assertTrue(off.contains("neither the nvidia-fs module is loaded"), off);
-    assertTrue(off.contains("EMULATED"), off);
+    assertTrue(off.contains("nvidia-fs: not loaded EMULATED|"), off);
     Files.write(folder.resolve("data"), new byte[9000]);
     String on = run(jvm("open")).value("status");
     assertTrue(on.contains("route: GDS|"), on);
+    assertTrue(on.contains("nvidia-fs: loaded EMULATED 2."), on);
     assertFalse(on.contains("off because"), on);
   }
 
@@ -254,6 +264,168 @@ final class CuFileEmulatorTest {
     ForkedJvm.Result result = run(jvm("cost"));
     assertEquals("0", result.value("registerBytes"));
     assertEquals("0", result.value("readBytes"));
+  }
+
+  @Test
+  void givesUpOnTransferThatDoesNotReturn() throws Exception {
+    ForkedJvm.Result result = run(trouble("hang", "cufile.cuFileRead hang"));
+    for (String call : new String[] {"timed", "usual", "plain"}) {
+      String message = result.value(call);
+      assertTrue(
+          message.startsWith("CuFileException cuFileRead: ETIMEDOUT (110): has not returned"),
+          message);
+      assertTrue(message.contains("not over after PT0.2S"), message);
+      assertEquals("true", result.value(call + "Unfinished"));
+    }
+    assertEquals("true", result.value("quick"));
+    for (String thing : new String[] {"close", "closeBuffer", "closeMemory"}) {
+      assertTrue(result.value(thing).startsWith("IllegalStateException"), result.output());
+    }
+  }
+
+  @Test
+  void goesOnAfterTransferThatReturnedLate() throws Exception {
+    ForkedJvm.Result result = run(trouble("late", "cufile.cuFileRead call=1 block=1500"));
+    assertEquals("true", result.value("firstUnfinished"));
+    assertTrue(result.value("close").startsWith("IllegalStateException"), result.output());
+    assertEquals("4096", result.value("second"));
+    assertEquals("true", result.value("closedLater"));
+  }
+
+  @Test
+  void readsInTheCallersThreadWhereATransferMayTakeForEver() throws Exception {
+    ForkedJvm.Result forever = run(trouble("forever", "cufile.cuFileRead block=1500"));
+    assertEquals("4096", forever.value("bytes"));
+    assertEquals("true", forever.value("inside"));
+  }
+
+  @Test
+  void endsWaitThatHasATimeOfItsOwnWhenInterrupted() throws Exception {
+    ForkedJvm.Result result = run(trouble("interrupt", "cufile.cuFileRead call=1 block=500"));
+    assertTrue(result.value("timed").startsWith("InterruptedException"), result.output());
+    assertEquals("false", result.value("flagAfterTimed"));
+    assertEquals("4096", result.value("usual"));
+    assertEquals("true", result.value("flagAfterUsual"));
+  }
+
+  @Test
+  void givesUpOnFileThatCannotBeRegistered() throws Exception {
+    ForkedJvm.Result result = run(trouble("openHang", "cufile.cuFileHandleRegister hang"));
+    assertEquals("true", result.value("openUnfinished"));
+    assertTrue(result.value("close").startsWith("IllegalStateException"), result.output());
+  }
+
+  @Test
+  void givesUpOnClosingThatDoesNotReturn() throws Exception {
+    ForkedJvm.Result result = run(trouble("closeHang", "cufile.cuFileDriverClose_v2 hang"));
+    assertEquals("true", result.value("open"));
+    assertTrue(result.value("close").contains("has not returned in PT0.2S"), result.output());
+    assertTrue(result.value("again").startsWith("cuFileDriverClose: "), result.output());
+  }
+
+  @Test
+  void refusesContextThatCannotBeMadeCurrent() throws Exception {
+    ForkedJvm.Result result = run(trouble("stale", ""));
+    for (String call : new String[] {"read", "write", "register", "submit"}) {
+      assertTrue(result.value(call).contains("CU_FILE_CUDA_DRIVER_ERROR (5011)"), result.output());
+      assertTrue(Integer.parseInt(result.value(call + "Cuda")) > 0, result.output());
+    }
+  }
+
+  @Test
+  void givesCuFileTheAlignedMiddleOnly() throws Exception {
+    ForkedJvm.Result result = run(trouble("ragged", ""));
+    int length = 3 * 4096 + 77 - 100;
+    String whole = "CuFileTransfer[lengthBytes=" + length + ", route=GDS, directBytes=";
+    assertEquals(whole + "8192]", result.value("read"));
+    assertEquals("true", result.value("readRight"));
+    assertEquals("8192", result.value("readByCuFile"));
+    assertEquals("1", result.value("gdsReads"));
+    assertEquals("0", result.value("posixReads"));
+    assertEquals(whole + "8192]", result.value("write"));
+    assertEquals("8192", result.value("writeByCuFile"));
+    assertEquals(whole + "0]", result.value("apart"));
+    assertTrue(
+        result.value("end").startsWith("CuFileTransfer[lengthBytes=5000, route=GDS"),
+        result.output());
+    assertEquals("CuFileTransfer[lengthBytes=50, route=GDS, directBytes=0]", result.value("small"));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1, GDS", "0, COMPAT"})
+  void surfacesWhatBecomesOfTheFile(int nvidiaFs, String route) throws Exception {
+    ForkedJvm.Result result =
+        run(trouble("files", "").environment("METRALE_EMULATOR_CUFILE_NVIDIA_FS", nvidiaFs));
+    assertEquals(route, result.value("way"));
+    for (String write : new String[] {"aligned", "ragged"}) {
+      assertTrue(
+          result.value(write).startsWith("CuFileException cuFileWrite: EBADF (9)"),
+          result.output());
+    }
+    assertEquals(Integer.toString(10_000 - 4096), result.value("short"));
+    assertEquals("10000", result.value("shared"));
+    assertEquals("0", result.value("beyond"));
+    assertEquals("true", result.value("right"));
+  }
+
+  @Test
+  void closesAnOlderLibraryByTheNameThatItHas() throws Exception {
+    ForkedJvm.Result result =
+        run(
+            trouble("closeHang", "cufile.cuFileDriverClose hang")
+                .environment("METRALE_EMULATOR_ABSENT", "cuFileDriverClose_v2"));
+    assertTrue(result.value("close").contains("has not returned in PT0.2S"), result.output());
+  }
+
+  @Test
+  void submitsEachContextByItself() throws Exception {
+    ForkedJvm.Result result = run(trouble("contexts", ""));
+    assertEquals(
+        java.util.List.of("0 CUFILE_COMPLETE ", "0 CUFILE_COMPLETE ", "4096 CUFILE_COMPLETE "),
+        result.values("event").stream().sorted().toList());
+    assertEquals("Count[succeeded=2, failed=0]", result.value("submissions"));
+  }
+
+  @Test
+  void saysWhichPartOfABatchWasRefused() throws Exception {
+    ForkedJvm.Result result =
+        run(trouble("contexts", "cufile.cuFileBatchIOSubmit call=2 code=5022"));
+    assertEquals(
+        2,
+        result.values("event").stream().filter("0 CUFILE_COMPLETE "::equals).count(),
+        result.output());
+    assertTrue(
+        result.values("event").stream()
+            .anyMatch(event -> event.startsWith("4096 CUFILE_FAILED cuFileBatchIOSubmit: ")),
+        result.output());
+  }
+
+  @Test
+  void losesNoEventWhenInterrupted() throws Exception {
+    ForkedJvm.Result result =
+        run(trouble("pollInterrupted", "cufile.cuFileBatchIOGetStatus call=1 block=1500"));
+    assertTrue(result.value("poll").startsWith("InterruptedException"), result.output());
+    assertEquals("1", result.value("open"));
+    assertEquals("CUFILE_COMPLETE", result.value("later"));
+  }
+
+  @Test
+  void givesUpOnBatchCallsThatDoNotReturn() throws Exception {
+    ForkedJvm.Result poll = run(trouble("pollHang", "cufile.cuFileBatchIOGetStatus hang"));
+    assertEquals("true", poll.value("pollUnfinished"));
+    assertTrue(poll.value("close").startsWith("IllegalStateException"), poll.output());
+    ForkedJvm.Result submit = run(trouble("submitHang", "cufile.cuFileBatchIOSubmit hang"));
+    assertEquals("true", submit.value("submitUnfinished"));
+    assertTrue(submit.value("poll").contains("has not returned yet"), submit.output());
+    assertTrue(submit.value("again").contains("has not returned yet"), submit.output());
+    assertTrue(submit.value("closeBuffer").startsWith("IllegalStateException"), submit.output());
+  }
+
+  @Test
+  void givesUpOnQueueingThatDoesNotReturn() throws Exception {
+    ForkedJvm.Result result = run(trouble("asyncHang", "cufile.cuFileReadAsync hang"));
+    assertEquals("true", result.value("readUnfinished"));
+    assertTrue(result.value("closeBuffer").startsWith("IllegalStateException"), result.output());
   }
 
   @Test

@@ -16,7 +16,7 @@ import org.metrale.gpu.cuda.DeviceMemory;
 
 /** What forked JVMs run against a cuFile library; prints {@code KEY=VALUE} lines. */
 public final class CuFileScenario {
-  private static final int SIZE = 3_000_017;
+  static final int SIZE = 3_000_017;
   private static final Duration LONG = Duration.ofSeconds(20);
 
   private CuFileScenario() {}
@@ -43,12 +43,12 @@ public final class CuFileScenario {
     say("ended", true);
   }
 
-  private static void say(String key, Object value) {
+  static void say(String key, Object value) {
     System.out.println(key + "=" + value);
   }
 
   /** What a scenario works with. */
-  private record Setting(
+  record Setting(
       CuFileDriver driver,
       CudaContext context,
       CuFileHandle handle,
@@ -64,11 +64,11 @@ public final class CuFileScenario {
     }
   }
 
-  private interface Scenario {
+  interface Scenario {
     void run(Setting setting) throws Exception;
   }
 
-  private static void onDevice(CuFileDriver driver, Path file, Scenario scenario) throws Exception {
+  static void onDevice(CuFileDriver driver, Path file, Scenario scenario) throws Exception {
     byte[] bytes = new byte[SIZE];
     new Random(11).nextBytes(bytes);
     Files.write(file, bytes);
@@ -89,8 +89,7 @@ public final class CuFileScenario {
     }
   }
 
-  private static boolean same(Setting setting, int at, int from, int length)
-      throws InterruptedException {
+  static boolean same(Setting setting, int at, int from, int length) throws InterruptedException {
     byte[] got = setting.device(at, length);
     return java.util.Arrays.equals(got, 0, length, setting.bytes, from, from + length);
   }

@@ -246,7 +246,7 @@ final class PosixFileTest {
   }
 
   @Test
-  void batchesWithoutCuFile() {
+  void batchesWithoutCuFile() throws Exception {
     try (CuFileHandle handle = CuFileHandle.open(driver, file, CuFilePolicy.ALLOW_COMPAT);
         CuFileBuffer buffer =
             CuFileBuffer.register(driver, CuFileMemory.of(ByteBuffer.allocateDirect(8192)));

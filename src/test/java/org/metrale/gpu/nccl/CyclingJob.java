@@ -25,10 +25,13 @@ public final class CyclingJob {
       long pointers = Pointer.totalCount();
       long files = files();
       long memory = memoryKibibytes();
+      long free = one.memory().freeBytes() + other.memory().freeBytes();
       repeat(cycles, contexts);
       System.out.println("pointers=" + (Pointer.totalCount() - pointers));
       System.out.println("files=" + (files() - files));
       System.out.println("kibibytes=" + (memoryKibibytes() - memory));
+      long freeNow = one.memory().freeBytes() + other.memory().freeBytes();
+      System.out.println("devicebytes=" + (free - freeNow));
       System.out.println("threads=" + threads());
       System.out.println("leaked=" + LeakReport.leaked());
     }
@@ -76,7 +79,7 @@ public final class CyclingJob {
       Thread.sleep(100);
       left =
           Thread.getAllStackTraces().keySet().stream()
-              .filter(thread -> thread.getName().startsWith("metrale-nccl-helper"))
+              .filter(thread -> thread.getName().startsWith("metrale-call-"))
               .count();
     }
     return left;

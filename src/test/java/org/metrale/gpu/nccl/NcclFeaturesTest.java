@@ -151,6 +151,55 @@ class NcclFeaturesTest {
   }
 
   @Test
+  void multipliesByANumberOnTheDevice() throws Exception {
+    try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG)) {
+      together(
+          ranks.all(),
+          rank -> {
+            NcclCommunicator one = rank.communicator();
+            Ranks.write(
+                rank, rank.send().buffer(), Reference.elements(NcclDataType.INT32, 4, i -> i));
+            Ranks.write(
+                rank,
+                rank.send().buffer(16, 4),
+                Reference.elements(NcclDataType.INT32, 1, i -> 3 + one.rank()));
+            NcclRedOp weighted =
+                one.preMultipliedSum(NcclDataType.INT32, rank.send().buffer(16, 4));
+            assertThrows(
+                IllegalArgumentException.class,
+                () -> one.preMultipliedSum(NcclDataType.INT64, rank.send().buffer(16, 4)));
+            long sequence =
+                one.allReduce(
+                    rank.send().buffer(0, 16),
+                    rank.recv().buffer(),
+                    4,
+                    NcclDataType.INT32,
+                    weighted,
+                    rank.stream());
+            assertTrue(one.operation(sequence).await(Ranks.LIMIT));
+            assertArrayEquals(
+                Reference.elements(NcclDataType.INT32, 4, i -> 7 * i),
+                Ranks.read(rank, rank.recv().buffer(), 16));
+          });
+    }
+  }
+
+  @Test
+  void closesWhatItMadeBeforeItself() throws Exception {
+    try (Ranks ranks = new Ranks(1, 8192, Ranks.CONFIG)) {
+      NcclCommunicator one = ranks.get(0).communicator();
+      NcclMemory memory = one.allocate(8192);
+      NcclWindow window = one.registerWindow(memory.buffer(), false);
+      NcclRegistration registration = one.register(ranks.get(0).send().buffer());
+      one.preMultipliedSum(NcclDataType.FLOAT32, 2);
+      assertThrows(IllegalStateException.class, memory::close);
+      one.close();
+      assertTrue(memory.isClosed() && window.isClosed() && registration.isClosed());
+      assertTrue(one.failure().isEmpty());
+    }
+  }
+
+  @Test
   void shrinksSuspendsAndCounts() throws Exception {
     try (Ranks ranks = new Ranks(3, 64, Ranks.CONFIG)) {
       together(ranks.all(), rank -> sumWorks(rank.communicator(), rank));
@@ -178,6 +227,7 @@ class NcclFeaturesTest {
 
   @Test
   void growsByARank() throws Exception {
+    SoftwareHost.requireDevices(3);
     try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG);
         CudaContext more = CudaContext.openPrimary(2)) {
       NcclUniqueId id = ranks.get(0).communicator().idForGrowing();
@@ -318,6 +368,7 @@ class NcclFeaturesTest {
 
   @Test
   void joinsWithSeveralIds() throws Exception {
+    SoftwareHost.requireDevices(4);
     List<CudaContext> contexts = new ArrayList<>();
     for (int i = 0; i < 4; i++) {
       contexts.add(CudaContext.openPrimary(i));

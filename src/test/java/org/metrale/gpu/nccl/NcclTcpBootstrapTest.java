@@ -2,14 +2,17 @@ package org.metrale.gpu.nccl;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.DataInputStream;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -107,6 +110,66 @@ class NcclTcpBootstrapTest {
       } catch (IOException e) {
         Thread.onSpinWait();
       }
+    }
+  }
+
+  /** A peer that sends a byte now and then has one deadline for all of them, not one a byte. */
+  @Test
+  void aPeerThatDripsGetsNoMoreTime() throws Exception {
+    try (ServerSocket listening = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+        Socket client = new Socket(InetAddress.getLoopbackAddress(), listening.getLocalPort());
+        Socket server = listening.accept()) {
+      Future<NcclUniqueId> dripping =
+          start(
+              () -> {
+                while (!client.isClosed()) {
+                  client.getOutputStream().write(1);
+                  Thread.sleep(20);
+                }
+                return ID;
+              });
+      GreetingInput in = new GreetingInput(server, System.nanoTime() + 400_000_000L);
+      long begin = System.nanoTime();
+      assertThrows(SocketTimeoutException.class, () -> in.readNBytes(1 << 20));
+      assertTrue(System.nanoTime() - begin < 5_000_000_000L);
+      client.close();
+      problemOrEnd(dripping);
+    }
+  }
+
+  private static void problemOrEnd(Future<NcclUniqueId> thread) throws Exception {
+    try {
+      thread.get(15, TimeUnit.SECONDS);
+    } catch (ExecutionException e) {
+      assertTrue(e.getCause() instanceof IOException, e.toString());
+    }
+  }
+
+  /** Speaks as a rank does, up to where it waits for the others. */
+  private Socket seated(int ranks, int rank) throws Exception {
+    Socket out = knock();
+    DataInputStream in = new DataInputStream(out.getInputStream());
+    assertEquals(Greeting.MAGIC, in.readInt());
+    in.readFully(new byte[Greeting.NONCE_BYTES]);
+    ByteBuffer mine = ByteBuffer.allocate(76);
+    mine.putInt(Greeting.MAGIC).putInt(ranks).putInt(rank);
+    out.getOutputStream().write(mine.array());
+    return out;
+  }
+
+  @Test
+  void aRankThatComesAgainReplacesItsDeadOneWhoseConnectionIsClosed() throws Exception {
+    Future<NcclUniqueId> server = start(() -> bootstrap().give(ID, 3));
+    try (Socket first = seated(3, 1)) {
+      // Half closed: dead for the server, while this end still sees what the server does.
+      first.shutdownOutput();
+      Future<NcclUniqueId> again = start(() -> bootstrap().agree(3, 1));
+      first.setSoTimeout(10_000);
+      assertEquals(-1, first.getInputStream().read());
+      assertFalse(server.isDone());
+      assertEquals(ID, get(start(() -> bootstrap().agree(3, 2))));
+      assertEquals(ID, get(again));
+      assertEquals(ID, get(server));
     }
   }
 

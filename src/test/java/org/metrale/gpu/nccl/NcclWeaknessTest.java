@@ -27,9 +27,6 @@ import org.metrale.gpu.cuda.CudaStream;
  * One test for each known weakness of collectives that an engine builds by hand on NCCL's C
  * functions, showing that it cannot happen here. The numbers are those of the lists of weaknesses
  * that this layer was made against; other classes go deeper.
- *
- * <p>C29 (a kernel that is missing is noticed only after the exchange that needs it) has no test:
- * this layer launches no kernels of its own, and the sum is NCCL's all-reduce.
  */
 @Tag("emulator")
 class NcclWeaknessTest {
@@ -265,6 +262,29 @@ class NcclWeaknessTest {
       assertTrue(late.isClosed());
       late.close();
       assertTrue(one.failure().isEmpty());
+    }
+  }
+
+  /** The kernel that was missing there is NCCL's own sum here; what else is needed comes first. */
+  @Test
+  @DisplayName("C29: what an operation needs is looked at before anything is exchanged")
+  void whatIsNeededIsLookedAtBeforeAnyExchange() throws Exception {
+    try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG)) {
+      NcclRedOp others = ranks.get(1).communicator().preMultipliedSum(NcclDataType.INT32, 2);
+      Ranks.Rank rank = ranks.get(0);
+      assertThrows(
+          IllegalArgumentException.class,
+          () ->
+              rank.communicator()
+                  .allReduce(
+                      rank.send().buffer(),
+                      rank.recv().buffer(),
+                      4,
+                      NcclDataType.INT32,
+                      others,
+                      rank.stream()));
+      assertEquals(-1, rank.communicator().flightRecord().lastIssued());
+      sumWorks(ranks.all());
     }
   }
 

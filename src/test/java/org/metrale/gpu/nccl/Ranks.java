@@ -5,6 +5,7 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import org.metrale.gpu.SoftwareHost;
 import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaStream;
@@ -33,6 +34,7 @@ final class Ranks implements AutoCloseable {
   private final List<Rank> ranks = new ArrayList<>();
 
   Ranks(int count, long bytes, NcclConfig config) throws InterruptedException {
+    SoftwareHost.requireDevices(count);
     List<CudaContext> contexts = new ArrayList<>();
     for (int i = 0; i < count; i++) {
       contexts.add(opened(CudaContext.openPrimary(i)));

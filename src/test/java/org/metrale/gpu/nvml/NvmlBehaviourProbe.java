@@ -32,6 +32,9 @@ public final class NvmlBehaviourProbe {
       case "absent" -> absent();
       case "processes" -> processes();
       case "cuda" -> cuda();
+      case "closing" -> closing();
+      case "claimed" -> claimed();
+      case "memory" -> memory();
       default -> throw new IllegalArgumentException(arguments[0]);
     }
   }
@@ -293,6 +296,53 @@ public final class NvmlBehaviourProbe {
       List<NvmlProcess> all = session.device(0).processes(NvmlProcessKind.COMPUTE).orElseThrow();
       print("count", all.size());
       print("last", all.get(all.size() - 1));
+    }
+  }
+
+  /** The session is closed while a factory is inside NVML. */
+  private static void closing() throws Exception {
+    Nvml events = Nvml.open();
+    print("events", closedInside(events, () -> NvmlEventSet.create(events).close()));
+    Nvml gpm = Nvml.open();
+    NvmlDevice device = gpm.device(0);
+    print("gpm", closedInside(gpm, () -> NvmlGpm.open(device).close()));
+  }
+
+  private static String closedInside(Nvml session, Runnable factory) throws Exception {
+    AtomicReference<String> end = new AtomicReference<>("nothing");
+    Thread making =
+        new Thread(
+            () -> {
+              try {
+                factory.run();
+                end.set("made");
+              } catch (IllegalStateException e) {
+                end.set(e.getMessage() + " " + List.of(e.getSuppressed()));
+              }
+            });
+    making.start();
+    TimeUnit.MILLISECONDS.sleep(500);
+    session.close();
+    making.join(TimeUnit.SECONDS.toMillis(20));
+    return end.get();
+  }
+
+  /** A library that claims to have written more than it was given room for. */
+  private static void claimed() {
+    try (Nvml session = Nvml.open()) {
+      NvmlReading<List<NvmlProcess>> all = session.device(0).processes(NvmlProcessKind.COMPUTE);
+      print("processes", all.map(List::size));
+      print("goesOn", session.device(0).uuid().orElseThrow().startsWith("GPU-"));
+    }
+  }
+
+  private static void memory() {
+    try (Nvml session = Nvml.open()) {
+      NvmlDevice device = session.device(0);
+      java.util.function.Supplier<NvmlMemory> cuda =
+          () -> NvmlMemory.ofCuda(device.isUnified(), 3L << 30, 1L << 30);
+      print("alone", NvmlProbe.text(device.memory().map(NvmlMemory::source)));
+      print("withCuda", device.memory(cuda));
     }
   }
 

@@ -247,6 +247,69 @@ class NvmlEmulatorTest {
   }
 
   @Test
+  void aFactoryFreesWhatItMadeForASessionThatWasClosedMeanwhile() throws Exception {
+    ForkedJvm.Result result =
+        behave(
+            "closing",
+            "fault = nvml.nvmlEventSetCreate block=1500",
+            "fault = nvml.nvmlEventSetFree code=999",
+            "fault = nvml.nvmlGpmSampleAlloc call=2 block=1500",
+            "fault = nvml.nvmlGpmSampleFree code=999");
+    assertTrue(
+        result
+            .value("events")
+            .startsWith("NVML session is closed [org.metrale.gpu.nvml.NvmlException: "),
+        result.output());
+    assertEquals(1, result.value("events").split("nvmlEventSetFree", -1).length - 1);
+    assertTrue(result.value("gpm").startsWith("NVML session is closed ["), result.output());
+    assertEquals(2, result.value("gpm").split("nvmlGpmSampleFree", -1).length - 1);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "",
+        "nvmlDeviceGetComputeRunningProcesses_v3",
+        "nvmlDeviceGetComputeRunningProcesses_v3,nvmlDeviceGetComputeRunningProcesses_v2"
+      })
+  void aLibraryThatClaimsMoreThanThereIsRoomForIsNotBelieved(String absent) throws Exception {
+    for (String claimed : List.of("64", "100000", "4294967290")) {
+      ForkedJvm.Result result =
+          behave(
+              "claimed",
+              "nvml.processes.claimed = " + claimed,
+              absent.isEmpty() ? "" : "absent = " + absent);
+      assertEquals(
+          "Failed[result=NVML_ERROR_INSUFFICIENT_SIZE (7)]",
+          result.value("processes"),
+          result.output());
+      assertEquals("true", result.value("goesOn"));
+    }
+  }
+
+  @Test
+  void memorySaysWhoTold() throws Exception {
+    ForkedJvm.Result nvml = behave("memory", "gpu.kind = h200");
+    assertEquals("NVML", nvml.value("alone"));
+    assertTrue(nvml.value("withCuda").contains("source=NVML"), nvml.output());
+    ForkedJvm.Result cuda = behave("memory", "gpu.kind = h200", "nvml.gpu0.memory.total = N/A");
+    assertEquals("Absent 3", cuda.value("alone"));
+    assertTrue(
+        cuda.value("withCuda")
+            .contains(
+                "source=CUDA, isUnified=false, totalBytes=3221225472,"
+                    + " reservedBytes=OptionalLong.empty, usedBytes=2147483648,"
+                    + " freeBytes=1073741824"),
+        cuda.output());
+    // CUDA counts the page cache as used there, so the operating system is asked instead.
+    ForkedJvm.Result unified = behave("memory", "gpu.kind = gb10");
+    assertEquals("OPERATING_SYSTEM", unified.value("alone"));
+    assertTrue(
+        unified.value("withCuda").contains("source=OPERATING_SYSTEM, isUnified=true"),
+        unified.output());
+  }
+
+  @Test
   void findsTheDevicesThatCudaHas() throws Exception {
     assertEquals(
         List.of("true false", "true false"), behave("cuda", "gpu.kind = gb200").values("cuda"));
@@ -322,7 +385,6 @@ class NvmlEmulatorTest {
             .resolve(System.getProperty("metrale.platform", "linux-x86_64"))
             .resolve("emulator");
     return ForkedJvm.running(main, arguments)
-        .options("-Xcheck:jni")
         .property("org.metrale.library.path", emulator)
         .environment("METRALE_EMULATOR_CONFIG", config)
         .run();

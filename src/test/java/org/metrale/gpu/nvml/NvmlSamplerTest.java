@@ -199,6 +199,45 @@ class NvmlSamplerTest {
   }
 
   @Test
+  void anErrorEndsNeitherCadence() throws Exception {
+    NvmlSampleSource source =
+        new NvmlSampleSource() {
+          @Override
+          public void sample(NvmlSample into) {
+            if (into.sequence() <= 2) {
+              throw new LinkageError("scripted");
+            }
+            into.put(NvmlMetric.POWER_MILLIWATTS, 0, 77);
+          }
+
+          @Override
+          public void sampleSlow(NvmlSample into) {
+            if (into.sequence() <= 2) {
+              throw new StackOverflowError("scripted");
+            }
+            into.put(NvmlMetric.ACTIVE_NVLINKS, 0, 18);
+          }
+        };
+    NvmlSamplerSettings quick =
+        new NvmlSamplerSettings(Duration.ofMillis(10), Duration.ofMillis(10), "errors");
+    AtomicInteger bad = new AtomicInteger();
+    try (NvmlSampler sampler = NvmlSampler.start(source, quick)) {
+      sampler.addListener(
+          sample -> {
+            bad.incrementAndGet();
+            throw new AssertionError("scripted");
+          });
+      await(() -> sampler.latest().has(NvmlMetric.POWER_MILLIWATTS));
+      await(() -> sampler.latest().has(NvmlMetric.ACTIVE_NVLINKS));
+      long sequence = sampler.latest().sequence();
+      await(() -> sampler.latest().sequence() > sequence + 3);
+      assertEquals(1, bad.get());
+      assertEquals(NvmlSamplerState.AVAILABLE, sampler.state());
+      assertEquals(2, sampler.latest().errors(NvmlMetric.POWER_MILLIWATTS));
+    }
+  }
+
+  @Test
   void aListenerThatThrowsIsToldNoMore() throws Exception {
     AtomicInteger bad = new AtomicInteger();
     AtomicInteger good = new AtomicInteger();

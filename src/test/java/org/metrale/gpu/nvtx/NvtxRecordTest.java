@@ -3,6 +3,7 @@ package org.metrale.gpu.nvtx;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -100,6 +101,45 @@ final class NvtxRecordTest {
     assertEquals("false", result.value("late"));
     assertEquals(8, lines.stream().filter(line -> line.contains(" register ")).count());
     assertSeen(lines, "push .*text \"name 19\" .*");
+  }
+
+  @Test
+  void showsColoursAndCategoriesHoweverManyThereAre() throws Exception {
+    List<String> lines = recorded(attached("colours").property("org.metrale.nvtx.names", 8));
+    for (int i = 1; i <= 20; i++) {
+      assertSeen(
+          lines,
+          String.format("push .*registered \"many\" category=1 colour=1:ff%06x payload=- id=0", i));
+    }
+    assertSeen(lines, "push .*registered \"decode\" category=1 colour=1:ff00ff80 payload=- id=0");
+  }
+
+  @Test
+  void givesAVirtualThreadASpanAndNoName() throws Exception {
+    Path newer = ForkedJvm.newerJdk();
+    assumeTrue(Files.exists(newer), "no Java 24 or later here: run cppbuild.sh java25");
+    Path record = folder.resolve("record");
+    ForkedJvm.Result result =
+        attached("virtual")
+            .home(newer)
+            .options("--enable-native-access=ALL-UNNAMED")
+            .environment("METRALE_NVTX_RECORD", record)
+            .run()
+            .succeeded();
+    List<String> lines = Files.readAllLines(record);
+    assertEquals("false", result.value("named"));
+    assertSeen(lines, "start \\[metrale test\\] registered \"decode\" .* id=1");
+    assertSeen(lines, "end \\[metrale test\\] id=1");
+    assertTrue(lines.stream().noneMatch(line -> line.contains(" push ")), lines.toString());
+    assertTrue(lines.stream().noneMatch(line -> line.contains(" thread ")), lines.toString());
+  }
+
+  @Test
+  void allocatesNothingForARangeThatAToolTakes() throws Exception {
+    ForkedJvm.Result result =
+        attached("attached").options("-XX:TieredStopAtLevel=4").run().succeeded();
+    assertEquals("true", result.value("attached"));
+    assertEquals("0", result.value("bytesPerRange"), result.output());
   }
 
   @Test

@@ -17,6 +17,9 @@ public final class NvtxScenario {
       case "order" -> order();
       case "cost" -> cost();
       case "names" -> names();
+      case "colours" -> colours();
+      case "attached" -> attached();
+      case "virtual" -> onVirtualThread();
       default -> throw new IllegalArgumentException(arguments[0]);
     }
     say("misplaced", NvtxTool.misplacedCloses());
@@ -79,6 +82,46 @@ public final class NvtxScenario {
     say("registered", DOMAIN.registeredNames());
     say("same", DOMAIN.register("name 1") == DOMAIN.register("name 1"));
     say("late", DOMAIN.register("name 19").isRegistered());
+  }
+
+  /** More variants of a name than are kept ready. */
+  private static void colours() {
+    NvtxName name = DOMAIN.register("many");
+    for (int i = 1; i <= 20; i++) {
+      DOMAIN.run(name.withColour(i).withCategory(DOMAIN.category("serving")), () -> {});
+    }
+    DOMAIN.run(DECODE, () -> {});
+  }
+
+  /** Virtual threads are newer than what this is compiled for. */
+  private static void onVirtualThread() throws Exception {
+    Runnable work =
+        () -> {
+          say("named", NvtxTool.nameThread("virtual"));
+          DOMAIN.run(DECODE, () -> {});
+        };
+    Thread thread =
+        (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, work);
+    thread.join();
+  }
+
+  /** Pairs of a registered name while a tool takes them. */
+  private static void attached() {
+    com.sun.management.ThreadMXBean threads =
+        (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+    long thread = Thread.currentThread().getId();
+    long fewest = Long.MAX_VALUE;
+    long best = Long.MAX_VALUE;
+    int rounds = 1_000_000;
+    for (int i = 0; i < 12; i++) {
+      long bytes = threads.getThreadAllocatedBytes(thread);
+      long start = System.nanoTime();
+      loop(rounds);
+      best = Math.min(best, System.nanoTime() - start);
+      fewest = Math.min(fewest, threads.getThreadAllocatedBytes(thread) - bytes);
+    }
+    say("picosPerRange", 1000 * best / rounds);
+    say("bytesPerRange", fewest / rounds);
   }
 
   private static void cost() {

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import org.metrale.gpu.JniWarnings;
 import org.metrale.gpu.wire.RailDialect;
 
 /** A {@link RailPeer} that was started. */
@@ -37,6 +38,7 @@ final class PeerProcess implements AutoCloseable {
     command.add(System.getProperty("java.home") + "/bin/java");
     command.addAll(
         List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx256m"));
+    command.addAll(JniWarnings.options());
     for (String name :
         List.of("org.bytedeco.javacpp.maxPhysicalBytes", "org.metrale.library.path")) {
       if (System.getProperty(name) != null) {

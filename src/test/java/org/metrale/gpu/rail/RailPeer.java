@@ -5,10 +5,12 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32;
 import org.metrale.gpu.verbs.VerbsAccess;
 import org.metrale.gpu.wire.RailDialect;
+import org.metrale.gpu.wire.ServerFrame;
 
 /**
  * A server in a process of its own, which can be told to die at a given moment.
@@ -31,6 +33,8 @@ public final class RailPeer {
 
   /** What the arena repeats; its length divides no piece. */
   private static final ByteBuffer PATTERN = RailHost.bytes(77, 1_048_573);
+
+  private static final byte POISON = (byte) 0xEE;
 
   /** The arena's bytes from an offset, some of them. */
   static ByteBuffer pattern(long offset, long length) {
@@ -61,6 +65,35 @@ public final class RailPeer {
     return -1;
   }
 
+  /** Overwrites a memory, so that what a read does not bring is seen. */
+  static void poison(RailMemory memory, long length) {
+    byte[] part = new byte[1 << 20];
+    Arrays.fill(part, POISON);
+    for (long done = 0; done < length; done += part.length) {
+      memory.write(done, ByteBuffer.wrap(part, 0, (int) Math.min(part.length, length - done)));
+    }
+  }
+
+  /** What is wrong with a memory into which the arena was read; empty if nothing is. */
+  static String fault(RailMemory memory, long arenaOffset, long length) {
+    long at = mismatch(memory, 0, arenaOffset, length);
+    if (at < 0) {
+      return "";
+    }
+    ByteBuffer found = RailHost.read(memory, at, (int) Math.min(32, length - at));
+    byte[] poison = new byte[found.remaining()];
+    Arrays.fill(poison, POISON);
+    if (found.equals(ByteBuffer.wrap(poison))) {
+      return "nothing came at " + at + " of " + length;
+    }
+    for (int i = 0; i + found.remaining() <= PATTERN.capacity(); i++) {
+      if (PATTERN.slice(i, found.remaining()).equals(found)) {
+        return "at " + at + " of " + length + " are the bytes of " + i + " modulo 1048573";
+      }
+    }
+    return "wrong bytes at " + at + " of " + length;
+  }
+
   /** A checksum of part of a memory. */
   static long sum(RailMemory memory, long offset, long length) {
     CRC32 crc = new CRC32();
@@ -86,7 +119,7 @@ public final class RailPeer {
         RailServer server =
             RailServer.start(
                 rails,
-                new Mortal(dialect, RailShare.of(List.of(arena)), death),
+                new Mortal(dialect, RailShare.of(List.of(arena)), death, rails),
                 RailHost.PATIENT)) {
       fill(arena);
       say("port " + server.address().getPort());
@@ -115,14 +148,20 @@ public final class RailPeer {
   }
 
   /** A service that ends the process. */
-  private record Mortal(RailDialect dialect, RailShare share, Death death) implements RailService {
+  private record Mortal(RailDialect dialect, RailShare share, Death death, RailSet rails)
+      implements RailService {
     @Override
     public RailShare greet(HandshakeConnection connection) throws IOException {
       if (death.equals(Death.IN_PREAMBLE)) {
         Runtime.getRuntime().halt(9);
       }
       if (death.equals(Death.BEFORE_OFFER) || death.equals(Death.BEFORE_ACK)) {
-        connection.accept(new Half());
+        connection.accept(
+            new Half(
+                death,
+                rails.size(),
+                new ServedRails(
+                    rails, dialect, share, MemoryLedger.of(0), new PacketNumbers())));
       }
       return share;
     }
@@ -134,24 +173,22 @@ public final class RailPeer {
       }
       RailService.super.serve(transport);
     }
+  }
 
-    /** Half a handshake. */
-    private final class Half implements ServerRails {
-      @Override
-      public int available() {
-        return 2;
+  /** Half a handshake, with real rails: the client has connected its own when the peer dies. */
+  private record Half(Death death, int available, ServedRails served) implements ServerRails {
+    @Override
+    public ServerFrame prepare(int rails) throws IOException {
+      if (death.equals(Death.BEFORE_OFFER)) {
+        Runtime.getRuntime().halt(9);
       }
+      return served.prepare(rails);
+    }
 
-      @Override
-      public org.metrale.gpu.wire.ServerFrame prepare(int rails) {
-        if (death.equals(Death.BEFORE_OFFER)) {
-          Runtime.getRuntime().halt(9);
-        }
-        return Fixtures.offer(dialect, rails, 1);
-      }
-
-      @Override
-      public void connect(int railIndex, RemoteQueuePair remote) {
+    @Override
+    public void connect(int railIndex, RemoteQueuePair remote) {
+      served.connect(railIndex, remote);
+      if (railIndex == available - 1) {
         Runtime.getRuntime().halt(9);
       }
     }

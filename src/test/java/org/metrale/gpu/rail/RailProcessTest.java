@@ -1,6 +1,7 @@
 package org.metrale.gpu.rail;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,11 +11,13 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Disabled;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
 import org.metrale.gpu.rail.RailException.Reason;
@@ -73,7 +76,6 @@ final class RailProcessTest {
     return connected.status().get(1);
   }
 
-  @Disabled("known to fail: the loss of the peer's device goes unseen and the loop never ends")
   @Test
   void aDeviceThatThePeerLosesIsDoneWithout() throws Exception {
     try (PeerProcess peer = peer(RailPeer.Death.NEVER, "ibv.at = 4000 ibv.1.state = fatal");
@@ -104,6 +106,49 @@ final class RailProcessTest {
     assertTrue(Double.parseDouble(share) > 2, () -> "fast rail to slow rail: " + share);
   }
 
+  /** What no piece may be lost by, nor be taken for done: completions that lie, or never come. */
+  @ParameterizedTest
+  @CsvSource({
+    "transfer device=1 call=7 hang, 'no completion for '",
+    "completion device=1 call=7 skip, completed request 7",
+    "completion device=1 call=7 code=17, completed request 6",
+    "completion device=1 call=7 code=75, ibv_poll_cq",
+    "transfer device=1 call=7 code=12, IBV_WC_RETRY_EXC_ERR",
+    "transfer device=1 call=7 async=1, IBV_WC_WR_FLUSH_ERR",
+  })
+  void aRailWhoseCompletionsGoWrongIsRebuilt(String fault, String why) throws Exception {
+    ForkedJvm.Result result = probe("fault = ibverbs." + fault);
+    assertEquals("true", result.value("back"), result::toString);
+    assertTrue(result.value("fault").contains(why), () -> result.value("fault"));
+  }
+
+  private ForkedJvm.Result probe(String configuration, String... arguments) throws Exception {
+    Path file = Files.write(folder.resolve("emulator.conf"), List.of(configuration));
+    ForkedJvm.Result result =
+        SoftwareHost.running(RailFaultProbe.class, arguments)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded();
+    assertEquals("", result.value("wrong"));
+    assertEquals("0", result.value("untouched"));
+    return result;
+  }
+
+  @Test
+  void aRailWhoseAddressMovesIsRebuiltWithTheNewOne() throws Exception {
+    ForkedJvm.Result result = probe("ibv.at = 8000 ibv.1.gids = v2 10.20.1.77 7");
+    assertEquals("true", result.value("back"), result::toString);
+    assertTrue(result.value("fault").contains("has lost the address"), result::toString);
+  }
+
+  @Test
+  void aDeviceThatSaysItIsLostIsDoneWithout() throws Exception {
+    ForkedJvm.Result result = probe("ibv.at = 8000 ibv.1.state = fatal", "gone");
+    assertEquals("false", result.value("back"), result::toString);
+    // The event, or the requests that are flushed by the same: whichever is seen first.
+    assertFalse(result.value("fault").isEmpty(), result::toString);
+  }
+
   @Test
   void aKilledPeerFailsTheTransferWithinItsDeadline() throws Exception {
     try (PeerProcess peer = peer(RailPeer.Death.NEVER);
@@ -123,7 +168,9 @@ final class RailProcessTest {
 
   @Test
   void aPeerThatDiesInTheHandshakeLeavesNothing() throws Exception {
-    for (RailPeer.Death death : List.of(RailPeer.Death.IN_PREAMBLE, RailPeer.Death.BEFORE_OFFER)) {
+    for (RailPeer.Death death :
+        List.of(
+            RailPeer.Death.IN_PREAMBLE, RailPeer.Death.BEFORE_OFFER, RailPeer.Death.BEFORE_ACK)) {
       try (PeerProcess peer = peer(death);
           RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()))) {
         assertThrows(

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Random;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.MethodOrderer;
@@ -54,7 +55,7 @@ final class RdmaFaultTest {
   }
 
   private static void assertPattern(RailMemory memory, long from, int length) {
-    assertEquals(-1, RailPeer.mismatch(memory, 0, from, length));
+    assertEquals("", RailPeer.fault(memory, from, length));
   }
 
   private static void until(String what, BooleanSupplier condition) throws InterruptedException {
@@ -87,6 +88,7 @@ final class RdmaFaultTest {
             RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
             ConnectedRails connected = peer.client().connect(rails, LIMIT)) {
           for (int length : new int[] {1, 4095, 65_537, 3_000_001}) {
+            RailPeer.poison(memory, length);
             connected.read(memory, 0, new RailTarget(0, 11), length, LIMIT);
             assertPattern(memory, 11, length);
             if (dialect.equals(RailDialect.READ_WRITE)) {
@@ -122,7 +124,7 @@ final class RdmaFaultTest {
   @ParameterizedTest
   @EnumSource(
       value = RailPeer.Death.class,
-      names = {"IN_PREAMBLE", "BEFORE_OFFER"})
+      names = {"IN_PREAMBLE", "BEFORE_OFFER", "BEFORE_ACK"})
   void aPeerThatDiesInTheHandshake(RailPeer.Death death) throws Exception {
     try (PeerProcess peer = peer(RailDialect.READ_ONLY, death);
         RailSet rails = rails(2, 3)) {
@@ -211,13 +213,50 @@ final class RdmaFaultTest {
       assertPattern(memory, 100, 100_000);
       Shell.run("ip link set r1a up");
       until("the rail does not come back", () -> allActive(connected));
+      RailPeer.poison(memory, LONG);
       connected.read(memory, 0, START, LONG, LIMIT);
       assertPattern(memory, 0, LONG);
       connected.status().forEach(status -> assertTrue(status.carriedBytes() > 0));
     }
   }
 
+  /** Little patience, so that much is asked for again, and the link goes at any moment. */
   @Order(8)
+  @Test
+  void stripedReadsAreWholeWhileALinkComesAndGoes() throws Exception {
+    int flaps = Integer.getInteger("metrale.rdma.flaps", 5);
+    int bytes = Integer.getInteger("metrale.rdma.flap.bytes", 24 << 20);
+    List<RailSpec> impatient =
+        RdmaDevices.clients().stream()
+            .map(name -> RailSpec.of(name).withPath(VerbsPath.DEFAULT.withPatience(12, 3)))
+            .toList();
+    try (PeerProcess peer = longPeer();
+        RailSet rails = RailSet.open(impatient);
+        RailMemory memory = RailMemory.allocate(rails, bytes, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, LIMIT)) {
+      Random random = new Random(12);
+      for (int flap = 0; flap < flaps; flap++) {
+        RailPeer.poison(memory, bytes);
+        long offset = random.nextInt(LONG - bytes + 1);
+        RailTransfer transfer =
+            connected.readAsync(
+                memory, 0, new RailTarget(0, offset), bytes, TransferTerms.within(LIMIT));
+        long enough = (long) (random.nextDouble() * bytes / 2);
+        until("nothing arrives", () -> transfer.doneBytes() > enough);
+        Shell.run("ip link set " + (flap % 2 == 0 ? "r1a" : "r1b") + " down");
+        transfer.stage().toCompletableFuture().join();
+        Shell.run("ip link set " + (flap % 2 == 0 ? "r1a" : "r1b") + " up");
+        int round = flap;
+        assertEquals(
+            "",
+            RailPeer.fault(memory, offset, bytes),
+            () -> "flap " + round + " from " + offset + ": " + connected.status());
+        until("the rails do not come back", () -> allActive(connected));
+      }
+    }
+  }
+
+  @Order(9)
   @Test
   void lossOfPacketsAndOfAllPackets() throws Exception {
     try (PeerProcess peer = peer(RailDialect.READ_ONLY, RailPeer.Death.NEVER);
@@ -233,7 +272,7 @@ final class RdmaFaultTest {
     }
   }
 
-  @Order(9)
+  @Order(10)
   @Test
   void anAddressThatMoves() throws Exception {
     try (PeerProcess peer = longPeer();
@@ -253,7 +292,7 @@ final class RdmaFaultTest {
     }
   }
 
-  @Order(10)
+  @Order(11)
   @Test
   void connectingAndClosingLeavesNothing() throws Exception {
     try (PeerProcess peer = peer(RailDialect.READ_ONLY, RailPeer.Death.NEVER);

@@ -8,10 +8,17 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.metrale.gpu.Fakes;
 import org.metrale.gpu.ForkedJvm;
+import org.metrale.gpu.NativeLibrary;
 
 /** The doctor as a user runs it, on a machine without vendor libraries. */
 @Tag("native")
@@ -73,5 +80,39 @@ final class DoctorTest {
     JsonNode report = new ObjectMapper().readTree(result.output());
     assertTrue(report.get("nccl").toString().contains("invalid ELF header"), text.toString());
     assertTrue(report.has("copies of libraries"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"cuda", "nccl", "nvml", "cufile", "ibverbs"})
+  void namesTwoCopiesOfALibraryInTheProcess(String name) throws Exception {
+    NativeLibrary library = NativeLibrary.named(name);
+    Path preloaded = Fakes.file("older", library);
+    // Under a name of its own, as a user may keep it.
+    Path given = Files.copy(Fakes.file("full", library), folder.resolve("mine-" + name));
+    ForkedJvm.Result result =
+        doctor("--json")
+            .environment("LD_PRELOAD", preloaded)
+            .property("org.metrale." + name + ".path", given)
+            .run()
+            .succeeded();
+    // A shell in between, of another architecture, says that it cannot preload that.
+    String report = result.output().substring(result.output().indexOf('{'));
+    JsonNode copies = new ObjectMapper().readTree(report).get("copies of libraries");
+    Set<String> named = new TreeSet<>();
+    copies.path(library.soname()).forEach(one -> named.add(one.asText()));
+    assertEquals(new TreeSet<>(List.of(preloaded.toString(), given.toString())), named);
+    assertEquals(1, copies.size(), copies.toString());
+  }
+
+  @Test
+  void findsNoCopiesWhereALibraryIsThereOnce() throws Exception {
+    ForkedJvm.Result result =
+        doctor("--json")
+            .property("org.metrale.nccl.path", Fakes.file("full", NativeLibrary.NCCL))
+            .run()
+            .succeeded();
+    JsonNode report = new ObjectMapper().readTree(result.output());
+    assertTrue(report.get("nccl").get("available").asBoolean(), result.output());
+    assertEquals("none", report.get("copies of libraries").get("more than one").asText());
   }
 }

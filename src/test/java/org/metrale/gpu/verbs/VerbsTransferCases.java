@@ -139,6 +139,31 @@ abstract class VerbsTransferCases {
   }
 
   @Test
+  void aPeersMemoryEndsWhereItsRegionDoes() throws Exception {
+    VerbsMemoryRegion far = server.memory(4096, VerbsAccess.READ_WRITE);
+    VerbsMemoryRegion near = client.memory(4096, VerbsAccess.LOCAL_WRITE);
+    batch.read(1, near, 0, 8, far.address() + 4089, far.rkey());
+    client.pair.post(batch);
+    assertEquals(1, client.completions.poll(done, LIMIT));
+    assertEquals(VerbsWorkStatus.REMOTE_ACCESS, done.failure(0).status());
+  }
+
+  /** A region of another domain has a key that this queue pair may not use. */
+  @Test
+  void aLocalKeyOfAnotherDomainIsThisSidesFault() throws Exception {
+    VerbsMemoryRegion far = server.memory(4096, VerbsAccess.READ_WRITE);
+    try (VerbsProtectionDomain other = VerbsProtectionDomain.open(client.device);
+        VerbsMemoryRegion near =
+            VerbsMemoryRegion.allocate(other, 4096, VerbsAccess.LOCAL_WRITE)) {
+      batch.read(1, near, 0, 8, far.address(), far.rkey());
+      client.pair.post(batch);
+      assertEquals(1, client.completions.poll(done, LIMIT));
+      assertEquals(VerbsWorkStatus.LOCAL_PROTECTION, done.failure(0).status());
+      assertEquals(VerbsWorkStatus.Side.LOCAL, done.failure(0).status().side());
+    }
+  }
+
+  @Test
   void memoryStaysWhileARequestNamesIt() throws Exception {
     VerbsMemoryRegion far = server.memory(4096, VerbsAccess.READ_WRITE);
     VerbsMemoryRegion near = client.memory(4096, VerbsAccess.LOCAL_WRITE);

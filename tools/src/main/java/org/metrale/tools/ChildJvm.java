@@ -13,6 +13,16 @@ final class ChildJvm {
 
   /** Starts a command; its error output goes where ours goes. */
   static Process start(List<String> arguments) throws ToolException {
+    return start(arguments, ProcessBuilder.Redirect.PIPE);
+  }
+
+  /** Starts a command whose output goes where ours goes, all of it. */
+  static Process startSpeaking(List<String> arguments) throws ToolException {
+    return start(arguments, ProcessBuilder.Redirect.INHERIT);
+  }
+
+  private static Process start(List<String> arguments, ProcessBuilder.Redirect output)
+      throws ToolException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     if (Runtime.version().feature() >= NATIVE_ACCESS_MUST_BE_SAID) {
@@ -27,7 +37,10 @@ final class ChildJvm {
     command.add(Main.class.getName());
     command.addAll(arguments);
     try {
-      return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+      return new ProcessBuilder(command)
+          .redirectOutput(output)
+          .redirectError(ProcessBuilder.Redirect.INHERIT)
+          .start();
     } catch (IOException e) {
       throw new ToolException("a second JVM cannot be started: " + e.getMessage(), e);
     }

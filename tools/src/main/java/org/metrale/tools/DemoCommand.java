@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
@@ -23,10 +24,11 @@ import org.metrale.gpu.nccl.NcclUniqueId;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** Collectives over two processes, checked; then one rank is killed. */
+/** Collectives over two processes, checked, and a rank that is killed; rails, and one cut. */
 @Command(
     name = "demo",
     mixinStandardHelpOptions = true,
@@ -34,17 +36,32 @@ import picocli.CommandLine.Spec;
     description = {
       "Runs collectives on four ranks in two processes, checks every number, then kills one rank"
           + " and shows who is missing and that the others come back in time.",
-      "Runs on GPUs if there are any (two ranks on two or three), else on the software GPU host,"
-          + " and says which."
+      "Then reads and writes another process's memory over two RDMA rails, checks it, and cuts one"
+          + " rail in the middle.",
+      "Runs on GPUs and RDMA devices if there are any (two ranks on two or three GPUs), else on the"
+          + " software GPU host, and says which."
     },
     footer = "Exit code 0 if everything was right, 1 if not, 2 for wrong arguments.")
 final class DemoCommand implements Callable<Integer> {
   private static final int BAR_WIDTH = 78;
   private static final int BAR_MILLIS = 200;
   private static final int SECRET_BYTES = 16;
+  private static final long RAILS_SECONDS = 180;
+
+  /** What the demo consists of. */
+  enum Part {
+    COLLECTIVES,
+    RAILS
+  }
 
   /** Held here, since the log manager would forget its level. */
   private static final Logger LIBRARY_LOG = Logger.getLogger("org.metrale.gpu.nccl");
+
+  @Option(
+      names = "--only",
+      paramLabel = "PART",
+      description = "One part of it: ${COMPLETION-CANDIDATES}.")
+  private Part only;
 
   @Mixin private DemoPlan plan;
   @Mixin private EmulatorOptions emulatorOptions;
@@ -61,25 +78,62 @@ final class DemoCommand implements Callable<Integer> {
     }
     long started = System.nanoTime();
     PrintWriter out = spec.commandLine().getOut();
-    try (DemoHost host = DemoHost.choose(emulatorOptions)) {
-      out.printf(
-          "%smetrale demo: %d ranks in two processes on %s%n",
-          host.mark(), host.ranks(), host.description());
-      out.flush();
-      boolean right = false;
-      try (DemoPeer peer = DemoPeer.start(plan, host.ranks() - 1, host.ranks())) {
-        right = run(host, peer, out);
-      } catch (GpuException | ToolException | IOException e) {
-        spec.commandLine().getErr().println("demo: " + e.getMessage());
-        spec.commandLine().getErr().flush();
+    DemoProbe found = emulatorOptions.isWanted() ? DemoProbe.none() : DemoProbe.run();
+    boolean emulated = false;
+    boolean right = true;
+    if (!Part.RAILS.equals(only)) {
+      try (DemoHost host = DemoHost.choose(emulatorOptions, found)) {
+        emulated = !host.mark().isEmpty();
+        right = collectives(host, out);
       }
-      out.printf(
-          "%s%s after %s%n",
-          host.mark(),
-          right ? "everything was right" : "NOT EVERYTHING WAS RIGHT",
-          Quantities.nanos(System.nanoTime() - started));
-      out.flush();
-      return right ? 0 : 1;
+    }
+    if (!Part.COLLECTIVES.equals(only)) {
+      emulated |= emulatorOptions.isWanted() || found.rdmaDevices() == 0 || found.rdmaEmulated();
+      right &= rails(found);
+    }
+    out.printf(
+        "%s%s after %s%n",
+        emulated ? "EMULATED: " : "",
+        right ? "everything was right" : "NOT EVERYTHING WAS RIGHT",
+        Quantities.nanos(System.nanoTime() - started));
+    out.flush();
+    return right ? 0 : 1;
+  }
+
+  private boolean collectives(DemoHost host, PrintWriter out)
+      throws ToolException, InterruptedException {
+    out.printf(
+        "%smetrale demo: %d ranks in two processes on %s%n",
+        host.mark(), host.ranks(), host.description());
+    out.flush();
+    try (DemoPeer peer = DemoPeer.start(plan, host.ranks() - 1, host.ranks())) {
+      return run(host, peer, out);
+    } catch (GpuException | ToolException | IOException e) {
+      spec.commandLine().getErr().println("demo: " + e.getMessage());
+      spec.commandLine().getErr().flush();
+      return false;
+    }
+  }
+
+  /** The rails have a process of their own, which prints its part of the story itself. */
+  private boolean rails(DemoProbe found) throws ToolException, InterruptedException {
+    List<String> arguments = new ArrayList<>(List.of("demo-rails"));
+    arguments.add("--deadline=" + plan.deadline().toSeconds());
+    arguments.addAll(emulatorOptions.arguments());
+    if (emulatorOptions.isWanted()) {
+      arguments.add("--reason=asked for");
+    } else if (found.rdmaDevices() == 0) {
+      arguments.add("--emulated");
+      arguments.add("--reason=no RDMA device can be used here: " + found.rdmaProblem());
+    }
+    Process child = ChildJvm.startSpeaking(arguments);
+    try {
+      if (child.waitFor(RAILS_SECONDS, TimeUnit.SECONDS)) {
+        return child.exitValue() == 0;
+      }
+      throw new ToolException("the rails' process did not end in " + RAILS_SECONDS + " s");
+    } finally {
+      child.destroyForcibly();
     }
   }
 

@@ -10,7 +10,7 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
 
 /**
- * Says how many GPUs a process like this one would find.
+ * Says how many GPUs and RDMA devices a process like this one would find.
  *
  * <p>In a process of its own because a library that is open is not exchanged: the one that asks can
  * still start the software GPU host afterwards.
@@ -19,6 +19,9 @@ import picocli.CommandLine.Spec;
 final class DemoProbeCommand implements Runnable {
   /** What the answer's line begins with. */
   static final String ANSWER = "metrale-probe ";
+
+  /** What the line about RDMA devices begins with. */
+  static final String RDMA_ANSWER = "metrale-rdma-probe ";
 
   @Spec private CommandSpec spec;
 
@@ -29,6 +32,7 @@ final class DemoProbeCommand implements Runnable {
   public void run() {
     PrintWriter out = spec.commandLine().getOut();
     out.println(ANSWER + answer());
+    out.println(RDMA_ANSWER + rdmaAnswer());
     out.flush();
   }
 
@@ -38,6 +42,15 @@ final class DemoProbeCommand implements Runnable {
       int devices = CudaDriver.deviceCount();
       return devices + " " + NativeLibrary.CUDA.isEmulated();
     } catch (GpuException e) {
+      return "0 false " + Messages.brief(e);
+    }
+  }
+
+  private static String rdmaAnswer() {
+    try {
+      int devices = RailOptions.found().size();
+      return devices + " " + NativeLibrary.IBVERBS.isEmulated();
+    } catch (GpuException | ToolException e) {
       return "0 false " + Messages.brief(e);
     }
   }

@@ -28,8 +28,6 @@ final class DemoRankCommand implements Callable<Integer> {
   /** Between two operations, so that what it last reported is what it last did. */
   private static final long PAUSE_MILLIS = 20;
 
-  private static final int PARENT_GONE = 3;
-
   @Option(names = "--rank", required = true)
   private int rank;
 
@@ -50,10 +48,10 @@ final class DemoRankCommand implements Callable<Integer> {
     say("hello");
     String first = in.readLine();
     if (first == null) {
-      return PARENT_GONE;
+      return ParentWatch.PARENT_GONE;
     }
     String[] words = first.split(" ", 2);
-    endWithParent(in);
+    ParentWatch.begin(in);
     NcclUniqueId id =
         NcclTcpBootstrap.onLoopback(Integer.parseInt(words[0]), DemoRanks.JOIN_TIMEOUT)
             .withSecret(words[1])
@@ -84,24 +82,5 @@ final class DemoRankCommand implements Callable<Integer> {
     PrintWriter out = spec.commandLine().getOut();
     out.println(line);
     out.flush();
-  }
-
-  /** Ends this process when the other one is gone, whatever a library is doing. */
-  private static void endWithParent(BufferedReader in) {
-    Thread watch =
-        new Thread(
-            () -> {
-              try {
-                while (in.readLine() != null) {
-                  // nothing else is said
-                }
-              } catch (IOException e) {
-                // gone as well
-              }
-              Runtime.getRuntime().halt(PARENT_GONE);
-            },
-            "demo-parent-watch");
-    watch.setDaemon(true);
-    watch.start();
   }
 }

@@ -2,13 +2,16 @@ package org.metrale.tools;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.metrale.emulator.Emulator;
 import picocli.CommandLine.Option;
 
 /** What commands let the user say about the software GPU host. */
 final class EmulatorOptions {
-  @Option(names = "--emulated", description = "Use the software GPU host even if there are GPUs.")
+  @Option(
+      names = {"--emulated", "--emulator"},
+      description = "Use the software GPU host even if there are devices.")
   private boolean emulated;
 
   @Option(
@@ -32,6 +35,19 @@ final class EmulatorOptions {
 
   boolean isWanted() {
     return emulated || folder != null || !settings.isEmpty();
+  }
+
+  /** The same options for another process. */
+  List<String> arguments() {
+    List<String> out = new ArrayList<>();
+    if (emulated) {
+      out.add("--emulated");
+    }
+    if (folder != null) {
+      out.add("--emulator-folder=" + folder);
+    }
+    settings.forEach(setting -> out.add("--emulator-set=" + setting));
+    return out;
   }
 
   /** Starts the default machine if the user asked for one; the answer does nothing otherwise. */

@@ -4,6 +4,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.stream.Collectors;
 
 /**
  * Which way to use, from what was measured and from nothing else.
@@ -34,10 +35,16 @@ record GdsAdvice(Optional<String> way, String reason) {
     String doubt = cold.isEmpty() ? "; the page cache may have helped" : "";
     if (cuFile.isEmpty() || other.isEmpty()) {
       GdsResult only = cuFile.or(() -> other).orElseThrow();
-      boolean alone = fair.size() == 1;
+      String rest =
+          fair.stream()
+              .filter(one -> one != only)
+              .map(GdsAdvice::speed)
+              .collect(Collectors.joining(", "));
       return new GdsAdvice(
           Optional.of(only.way()),
-          speed(only) + (alone ? ", the only one measured" : ", the fastest measured") + doubt);
+          speed(only)
+              + (rest.isEmpty() ? ", the only one measured" : " against " + rest)
+              + doubt);
     }
     double factor = cuFile.get().bytesPerSecond() / other.get().bytesPerSecond();
     boolean worth = factor >= WORTH_IT;

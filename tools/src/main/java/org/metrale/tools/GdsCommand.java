@@ -174,7 +174,7 @@ final class GdsCommand implements Callable<Integer> {
       }
       out.force(true);
     } catch (IOException e) {
-      throw new ToolException(file + " cannot be made: " + e.getMessage(), e);
+      throw new ToolException(file + " cannot be made: " + Messages.io(e), e);
     }
   }
 

@@ -51,6 +51,11 @@ record GdsPattern(String title, long blockBytes, long[] offsets) {
   @Override
   public String toString() {
     return String.format(
-        Locale.ROOT, "%s, %d reads of %s", title, offsets.length, Quantities.bytes(blockBytes));
+        Locale.ROOT,
+        "%s, %d %s of %s",
+        title,
+        offsets.length,
+        offsets.length == 1 ? "read" : "reads",
+        Quantities.bytes(blockBytes));
   }
 }

@@ -17,13 +17,16 @@ import picocli.CommandLine.Spec;
     name = "metrale",
     mixinStandardHelpOptions = true,
     version = "metrale-gpu-tools 0.1.0",
-    description = "GPU and RDMA for the JVM: demonstration, telemetry, storage.",
+    description = "GPU and RDMA for the JVM: demonstration, telemetry, storage, rails.",
     subcommands = {
       DemoCommand.class,
       TopCommand.class,
       GdsCommand.class,
+      RailCommand.class,
       DemoProbeCommand.class,
-      DemoRankCommand.class
+      DemoRankCommand.class,
+      DemoRailsCommand.class,
+      DemoRailPeerCommand.class
     })
 public final class Main implements Runnable {
   @Spec private CommandSpec spec;
@@ -45,6 +48,7 @@ public final class Main implements Runnable {
     CommandLine line = new CommandLine(new Main());
     line.setCaseInsensitiveEnumValuesAllowed(true);
     line.setExecutionExceptionHandler(Main::failed);
+    line.setParameterExceptionHandler(Main::misused);
     return line;
   }
 
@@ -53,12 +57,31 @@ public final class Main implements Runnable {
     throw new ParameterException(spec.commandLine(), "a command is missing");
   }
 
+  /** A line that says what is wrong; which commands there are only where one is missing. */
+  private static int misused(ParameterException failure, String[] ignoredArguments) {
+    CommandLine line = failure.getCommandLine();
+    PrintWriter err = line.getErr();
+    err.println(name(line) + failure.getMessage());
+    if (line.getSubcommands().isEmpty()) {
+      err.println("(" + line.getCommandSpec().qualifiedName() + " --help says more)");
+    } else {
+      line.usage(err);
+    }
+    err.flush();
+    return line.getCommandSpec().exitCodeOnInvalidInput();
+  }
+
+  private static String name(CommandLine line) {
+    String name = line.getCommandSpec().qualifiedName().replaceFirst("^metrale ?", "");
+    return name.isEmpty() ? "" : name + ": ";
+  }
+
   /** Failures that a user can do something about are a line; anything else is a fault of ours. */
   private static int failed(
       Exception failure, CommandLine line, CommandLine.ParseResult ignoredResult) {
     PrintWriter err = line.getErr();
     if (failure instanceof GpuException || failure instanceof ToolException) {
-      err.println(line.getCommandName() + ": " + failure.getMessage());
+      err.println(name(line) + failure.getMessage());
     } else {
       failure.printStackTrace(err);
     }

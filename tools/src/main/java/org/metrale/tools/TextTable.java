@@ -21,6 +21,11 @@ final class TextTable {
     return this;
   }
 
+  /** Takes the rows out whose first cell is this, so that a later attempt can stand there. */
+  void drop(String first) {
+    rows.subList(1, rows.size()).removeIf(row -> row.get(0).equals(first));
+  }
+
   /** The lines, without line ends. */
   List<String> lines() {
     int[] widths = new int[columns];

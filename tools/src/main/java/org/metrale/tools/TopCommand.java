@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -35,6 +36,7 @@ import picocli.CommandLine.Spec;
 final class TopCommand implements Callable<Integer> {
   private static final String CLEAR_SCREEN = "\033[H\033[J";
   private static final double SHORTEST_SECONDS = 0.05;
+  private static final int LONGEST_SECONDS = 86_400;
   private static final long STOP_SECONDS = 5;
 
   /** How samples are written; one way at a time. */
@@ -96,7 +98,7 @@ final class TopCommand implements Callable<Integer> {
   public Integer call() throws Exception {
     check();
     if (from != null) {
-      TopChart.write(TopCsv.read(from), plot);
+      draw(recorded());
       return 0;
     }
     Thread hook = new Thread(this::stopInTime, "top-stop");
@@ -105,7 +107,7 @@ final class TopCommand implements Callable<Integer> {
     try (Nvml session = Nvml.open()) {
       sampleAll(session);
       if (plot != null) {
-        TopChart.write(run, plot);
+        draw(run);
       }
       return 0;
     } finally {
@@ -115,10 +117,31 @@ final class TopCommand implements Callable<Integer> {
     }
   }
 
+  private List<TopCsv.Line> recorded() throws ToolException {
+    try {
+      return TopCsv.read(from);
+    } catch (IOException e) {
+      throw new ToolException("--from " + from + " cannot be read: " + Messages.io(e), e);
+    }
+  }
+
+  private void draw(List<TopCsv.Line> lines) throws ToolException {
+    try {
+      TopChart.write(lines, plot);
+    } catch (IOException e) {
+      throw new ToolException("--plot " + plot + " cannot be written: " + Messages.io(e), e);
+    }
+  }
+
   private void check() {
-    if (!(intervalSeconds >= SHORTEST_SECONDS)) {
+    if (!(intervalSeconds >= SHORTEST_SECONDS && intervalSeconds <= LONGEST_SECONDS)) {
       throw wrong(
-          "--interval " + intervalSeconds + ": expected at least " + SHORTEST_SECONDS + " seconds");
+          String.format(
+              Locale.ROOT,
+              "--interval %s: expected %s to %s seconds",
+              intervalSeconds,
+              SHORTEST_SECONDS,
+              LONGEST_SECONDS));
     }
     if (count != null && count < 1) {
       throw wrong("--count " + count + ": expected at least 1");
@@ -131,6 +154,18 @@ final class TopCommand implements Callable<Integer> {
     }
     if (plot != null && !plot.toString().endsWith(".png")) {
       throw wrong("--plot " + plot + ": expected a name that ends in .png");
+    }
+    requireFolder("--plot", plot);
+    requireFolder("--record", record);
+  }
+
+  /** Known before a run that may take long, not after it. */
+  private void requireFolder(String option, Path file) {
+    if (file != null && !Files.isDirectory(file.toAbsolutePath().getParent())) {
+      throw wrong(option + " " + file + ": there is no such folder");
+    }
+    if (file != null && Files.isDirectory(file)) {
+      throw wrong(option + " " + file + ": that is a folder");
     }
   }
 
@@ -190,7 +225,7 @@ final class TopCommand implements Callable<Integer> {
             StandardOpenOption.CREATE,
             StandardOpenOption.APPEND);
       } catch (IOException e) {
-        throw new ToolException("--record " + record + " cannot be written: " + e.getMessage(), e);
+        throw new ToolException("--record " + record + " cannot be written: " + Messages.io(e), e);
       }
     }
   }

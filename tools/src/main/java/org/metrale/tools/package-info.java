@@ -1,8 +1,8 @@
 /**
- * The command line: {@code demo}, {@code top} and {@code gds}.
+ * The command line: {@code demo}, {@code top}, {@code gds} and {@code rail}.
  *
- * <p><b>Purpose:</b> shows on a terminal what the library can do, on GPUs or on the software GPU
- * host.
+ * <p><b>Purpose:</b> shows on a terminal what the library can do, on GPUs and RDMA devices or on
+ * the software GPU host.
  *
  * <p><b>Layers:</b> uses the checked packages of {@code org.metrale.gpu}, the emulator's starter,
  * and libraries for arguments, progress bars and charts. Nothing depends on it. Unlike the library

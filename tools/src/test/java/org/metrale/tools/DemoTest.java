@@ -46,10 +46,48 @@ class DemoTest {
   }
 
   @Test
+  void checksTransfersOverTwoRailsWhileOneIsCut() throws Exception {
+    ToolProcess demo = ToolProcess.emulated("demo", "--only=rails", "--deadline=20");
+    assertEquals(0, demo.exitCode(), demo.out() + demo.err());
+    checkRails(demo);
+    assertTrue(demo.out().contains("transport retry counter exceeded"), demo.out());
+    String last = demo.out().strip().lines().reduce((a, b) -> b).orElseThrow();
+    assertTrue(last.startsWith("EMULATED: everything was right"), demo.out());
+  }
+
+  private static void checkRails(ToolProcess demo) {
+    List<String> lines =
+        demo.out().lines().filter(line -> line.startsWith("EMULATED: rails: ")).toList();
+    assertEquals(2, lines.size(), demo.out());
+    assertTrue(lines.get(0).contains("on 2 rails: mlx5_0, mlx5_1 (emulated"), demo.out());
+    assertTrue(lines.get(1).contains("everything was right"), demo.out());
+    for (String row : List.of("READ ", "WRITE ", "READ, rail 1 cut ", "READ, rail 1 back ")) {
+      Pattern right = Pattern.compile("^" + row + ".* [0-9a-f]{8} right$", Pattern.MULTILINE);
+      assertTrue(right.matcher(demo.out()).find(), demo.out());
+    }
+  }
+
+  @Test
+  void endsWithOneWhenTheRailsDoNotWork() throws Exception {
+    ToolProcess demo =
+        ToolProcess.emulated(
+            "demo",
+            "--only=rails",
+            "--deadline=3",
+            "--emulator-set=fault=ibverbs.ibv_create_qp code=12");
+    assertEquals(1, demo.exitCode(), demo.out() + demo.err());
+    assertTrue(demo.err().contains("demo: "), demo.err());
+    assertTrue(demo.out().contains("EMULATED: rails: NOT EVERYTHING WAS RIGHT"), demo.out());
+    String last = demo.out().strip().lines().reduce((a, b) -> b).orElseThrow();
+    assertTrue(last.startsWith("EMULATED: NOT EVERYTHING WAS RIGHT"), demo.out());
+  }
+
+  @Test
   void endsWithOneWhenARankDoesNotTakePart() throws Exception {
     ToolProcess demo =
         ToolProcess.emulated(
             "demo",
+            "--only=collectives",
             "--bytes=4K",
             "--iterations=1",
             "--deadline=3",
@@ -65,6 +103,7 @@ class DemoTest {
     ToolProcess demo =
         ToolProcess.emulated(
             "demo",
+            "--only=collectives",
             "--bytes=4K",
             "--iterations=2",
             "--deadline=3",

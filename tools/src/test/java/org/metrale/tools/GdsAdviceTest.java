@@ -59,6 +59,19 @@ class GdsAdviceTest {
   }
 
   @Test
+  void givesTheNumbersOfEveryWayItChoseFrom() {
+    GdsAdvice advice =
+        GdsAdvice.of(
+            List.of(
+                missing(GdsAdvice.CUFILE),
+                measured(DIRECT, 2e9, true),
+                measured(BUFFERED, 1e9, true)));
+    assertEquals(Optional.of(DIRECT), advice.way());
+    assertTrue(advice.reason().contains("2.00 GB/s against"), advice.reason());
+    assertTrue(advice.reason().contains("1.00 GB/s"), advice.reason());
+  }
+
+  @Test
   void saysWhenOnlyThePageCacheWasMeasured() {
     GdsAdvice advice = GdsAdvice.of(List.of(missing(DIRECT), measured(BUFFERED, 9e9, false)));
     assertEquals(Optional.of(BUFFERED), advice.way());

@@ -97,4 +97,27 @@ class GdsTest {
     assertEquals(0, gds.exitCode(), gds.err());
     assertEquals(1_500_000, Files.size(made));
   }
+
+  @Test
+  @Tag("native")
+  void saysInALineWhatIsWrongWithTheArguments() throws Exception {
+    Path empty = Files.createFile(folder.resolve("empty"));
+    String nowhere = folder.resolve("nowhere").resolve("x").toString();
+    for (String[] arguments :
+        new String[][] {
+          {"gds", nowhere},
+          {"gds", folder.toString()},
+          {"gds", empty.toString()},
+          {"gds", "--block=0", file(100).toString()},
+          {"gds", "--block=12Q", file(100).toString()},
+          {"gds", "--create=1M", empty.toString()}
+        }) {
+      ToolProcess gds = ToolProcess.run(arguments);
+      assertEquals(2, gds.exitCode(), gds.err());
+      assertEquals("", gds.out());
+    }
+    ToolProcess gds = ToolProcess.run("gds", "--create=1M", nowhere);
+    assertEquals(1, gds.exitCode(), gds.err());
+    assertTrue(gds.err().endsWith("cannot be made: there is no such file or folder\n"), gds.err());
+  }
 }

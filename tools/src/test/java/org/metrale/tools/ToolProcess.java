@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -23,31 +24,31 @@ record ToolProcess(int exitCode, String out, String err) {
    * Runs a command on the software GPU host: of its jar, or of the folder that a property names.
    */
   static ToolProcess emulated(String... arguments) throws IOException, InterruptedException {
+    return run(onEmulator(arguments));
+  }
+
+  /** The same arguments and those that choose the software GPU host. */
+  static String[] onEmulator(String... arguments) {
     List<String> all = new ArrayList<>(List.of(arguments));
     String folder = System.getProperty("metrale.emulator.folder");
     all.add(folder == null ? "--emulated" : "--emulator-folder=" + folder);
-    return run(all.toArray(String[]::new));
+    return all.toArray(String[]::new);
   }
 
   static ToolProcess run(String... arguments) throws IOException, InterruptedException {
+    return run(Map.of(), arguments);
+  }
+
+  static ToolProcess run(Map<String, String> environment, String... arguments)
+      throws IOException, InterruptedException {
     Path folder = Files.createTempDirectory("metrale-tool-");
-    List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.add("-Xcheck:jni");
-    command.add("-Dorg.bytedeco.javacpp.maxPhysicalBytes=0");
-    command.add("-cp");
-    command.add(System.getProperty("java.class.path"));
-    command.add(Main.class.getName());
-    command.addAll(List.of(arguments));
     Path out = folder.resolve("out");
     Path err = folder.resolve("err");
-    Process process =
-        new ProcessBuilder(command)
-            .redirectOutput(out.toFile())
-            .redirectError(err.toFile())
-            .start();
+    ProcessBuilder builder = builder(arguments);
+    builder.environment().putAll(environment);
+    Process process = builder.redirectOutput(out.toFile()).redirectError(err.toFile()).start();
     try {
-      assertTrue(process.waitFor(SECONDS, TimeUnit.SECONDS), "did not end: " + command);
+      assertTrue(process.waitFor(SECONDS, TimeUnit.SECONDS), "did not end: " + List.of(arguments));
       return new ToolProcess(process.exitValue(), Files.readString(out), Files.readString(err));
     } finally {
       process.destroyForcibly();
@@ -55,5 +56,26 @@ record ToolProcess(int exitCode, String out, String err) {
       Files.deleteIfExists(err);
       Files.delete(folder);
     }
+  }
+
+  /** A command that is about to be started. */
+  static ProcessBuilder builder(String... arguments) {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    // What that says goes into logs of their own, which the build looks at when all tests are over.
+    Path logs = Files.createDirectories(Path.of("target", "vm").toAbsolutePath());
+    command.addAll(
+        List.of(
+            "-Xcheck:jni",
+            "-XX:+UnlockDiagnosticVMOptions",
+            "-XX:+LogVMOutput",
+            "-XX:-DisplayVMOutput",
+            "-XX:LogFile=" + logs.resolve("%t-%p.log")));
+    command.add("-Dorg.bytedeco.javacpp.maxPhysicalBytes=0");
+    command.add("-cp");
+    command.add(System.getProperty("java.class.path"));
+    command.add(Main.class.getName());
+    command.addAll(List.of(arguments));
+    return new ProcessBuilder(command);
   }
 }

@@ -112,6 +112,39 @@ class TopTest {
   }
 
   @Test
+  void refusesWhatCannotBeBeforeItSamples() throws Exception {
+    Path nowhere = folder.resolve("nowhere").resolve("x.png");
+    for (String argument :
+        List.of(
+            "--interval=0.01",
+            "--interval=1e300",
+            "--count=0",
+            "--plot=x.jpg",
+            "--plot=" + nowhere,
+            "--record=" + nowhere,
+            "--record=" + folder,
+            "--from=" + nowhere)) {
+      ToolProcess top = ToolProcess.emulated("top", argument);
+      assertEquals(2, top.exitCode(), argument + " " + top.err());
+      assertEquals("", top.out(), argument);
+      assertTrue(top.err().startsWith("--"), argument + " " + top.err());
+    }
+  }
+
+  @Test
+  void saysInALineWhyARecordingCannotBeDrawn() throws Exception {
+    Path noText = Files.write(folder.resolve("no.csv"), new byte[] {(byte) 0xFF, (byte) 0xFE, 0});
+    Path other = Files.writeString(folder.resolve("other.csv"), "a,b\n1,2\n");
+    for (Path recording : List.of(noText, other)) {
+      ToolProcess top =
+          ToolProcess.run("top", "--from=" + recording, "--plot=" + folder.resolve("x.png"));
+      assertEquals(1, top.exitCode(), top.err());
+      assertTrue(top.err().startsWith("top: "), top.err());
+      assertEquals(1, top.err().lines().count(), top.err());
+    }
+  }
+
+  @Test
   void showsATableForPeople() throws Exception {
     ToolProcess top = ToolProcess.emulated("top", "--once");
     assertEquals(0, top.exitCode(), top.err());

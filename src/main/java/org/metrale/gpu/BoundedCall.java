@@ -1,0 +1,118 @@
+package org.metrale.gpu;
+
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
+
+/**
+ * Runs native calls that may take long, or never come back, on threads of this layer. Such a call
+ * costs one of these threads, not one of the program's.
+ *
+ * <p>For the packages of this module, not for programs.
+ *
+ * <p><b>Threading:</b> safe for any number of threads. Threads are made as needed and end when they
+ * are idle; all are daemons.
+ */
+public final class BoundedCall {
+  private static final long IDLE_SECONDS = 2;
+  private static final AtomicInteger NUMBER = new AtomicInteger();
+  private static final ExecutorService THREADS =
+      new ThreadPoolExecutor(
+          0,
+          Integer.MAX_VALUE,
+          IDLE_SECONDS,
+          TimeUnit.SECONDS,
+          new SynchronousQueue<>(),
+          task -> {
+            Thread thread = new Thread(task, "metrale-call-" + NUMBER.incrementAndGet());
+            thread.setDaemon(true);
+            return thread;
+          });
+
+  private BoundedCall() {}
+
+  /**
+   * Begins a call.
+   *
+   * @param <T> what the call answers
+   * @param call the native call
+   * @return completes with its answer, or with what it threw
+   */
+  @SuppressWarnings("FutureReturnValueIgnored") // what is thrown goes into the one returned
+  public static <T> CompletableFuture<T> start(Supplier<T> call) {
+    Objects.requireNonNull(call, "call");
+    CompletableFuture<T> answer = new CompletableFuture<>();
+    THREADS.execute(
+        () -> {
+          try {
+            answer.complete(call.get());
+          } catch (RuntimeException | Error e) {
+            answer.completeExceptionally(e);
+          }
+        });
+    return answer;
+  }
+
+  /**
+   * Waits for the answer of a call. An interrupt does not end the wait, which is bounded; the
+   * thread is interrupted afterwards.
+   *
+   * @param <T> what the call answers
+   * @param answer what {@link #start} returned
+   * @param limit how long to wait at most
+   * @return the answer
+   * @throws TimeoutException if the time ended first; the call goes on
+   */
+  public static <T> T await(CompletableFuture<T> answer, Duration limit) throws TimeoutException {
+    long begin = System.nanoTime();
+    long limitNanos = Backoff.nanos(limit);
+    boolean interrupted = false;
+    try {
+      while (true) {
+        try {
+          return answer.get(limitNanos - (System.nanoTime() - begin), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    } catch (ExecutionException e) {
+      throw thrown(e.getCause());
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  /**
+   * The answer of a call that is over.
+   *
+   * @param <T> what the call answers
+   * @param answer what {@link #start} returned
+   * @return the answer
+   */
+  public static <T> T answer(CompletableFuture<T> answer) {
+    try {
+      return answer.join();
+    } catch (CompletionException e) {
+      throw thrown(e.getCause());
+    }
+  }
+
+  /** What the call itself threw, in the thread that asks. */
+  private static RuntimeException thrown(Throwable cause) {
+    if (cause instanceof Error error) {
+      throw error;
+    }
+    return cause instanceof RuntimeException problem ? problem : new CompletionException(cause);
+  }
+}

@@ -1,0 +1,291 @@
+package org.metrale.gpu.nccl;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.time.Duration;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import org.metrale.gpu.Backoff;
+import org.metrale.gpu.NativeResource;
+
+/**
+ * Lets one caller at a time into a native communicator. A thread that comes again and again becomes
+ * its owner and gets in without an atomic instruction, until somebody else comes.
+ *
+ * <p>Invariant: whoever has passed {@link #enter} is alone, since the owner was disowned before and
+ * was seen outside. A gate that is shut never opens again.
+ */
+final class Gate {
+  private static final int OPEN = 0;
+
+  /** Somebody is inside and has not written down yet which memory it will use. */
+  private static final int CHECKING = 1;
+
+  /** Somebody is inside. */
+  private static final int INSIDE = 2;
+
+  private static final int CLOSED = 3;
+  private static final VarHandle STATE;
+  private static final VarHandle CHECKS;
+
+  static {
+    try {
+      STATE = MethodHandles.lookup().findVarHandle(Gate.class, "state", int.class);
+      CHECKS = MethodHandles.lookup().findVarHandle(Gate.class, "checks", long.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  private final RankState rank;
+  private volatile int state;
+
+  /**
+   * Grows whenever somebody inside has written down which memory it uses, or leaves. Written behind
+   * the gate.
+   */
+  private volatile long checks;
+
+  /** Who waits, in the order in which they came. */
+  private final ConcurrentLinkedQueue<Turn> turns = new ConcurrentLinkedQueue<>();
+
+  /** Not null as long as it may still be inside. Written behind the gate. */
+  private volatile Owner owner;
+
+  /** Who issued an operation last without owning the gate. Behind the gate. */
+  private Owner last;
+
+  /** Native memory for owners; 0 before there was one. */
+  private long memory;
+
+  Gate(RankState rank) {
+    this.rank = rank;
+  }
+
+  /** The owner's record if the calling thread is it. */
+  Owner mine() {
+    Owner known = owner;
+    return known != null && known.thread == Thread.currentThread() ? known : null;
+  }
+
+  /** Takes the gate, waiting for whoever holds it. */
+  void enter(Duration timeout) {
+    enter(INSIDE, timeout);
+  }
+
+  /** Takes the gate for one who has yet to write down which memory it uses. */
+  void enterChecking(Duration timeout) {
+    enter(CHECKING, timeout);
+  }
+
+  /** Memory is written down. */
+  void checked() {
+    if (!STATE.compareAndSet(this, CHECKING, INSIDE)) {
+      throw closed();
+    }
+    CHECKS.setVolatile(this, checks + 1);
+  }
+
+  private void enter(int as, Duration timeout) {
+    long begin = System.nanoTime();
+    // Nobody overtakes those who wait: a thread that comes all the time would keep them out.
+    boolean in = turns.isEmpty() && STATE.compareAndSet(this, OPEN, as);
+    if (in || awaitTurn(as, timeout)) {
+      long left = Backoff.nanos(timeout) - (System.nanoTime() - begin);
+      if (ousted(Duration.ofNanos(Math.max(0, left)))) {
+        return;
+      }
+      leave();
+    }
+    if (state == CLOSED) {
+      throw closed();
+    }
+    rank.requireHealthy();
+    throw new IllegalStateException(rank + " is still busy with another call after " + timeout);
+  }
+
+  private boolean awaitTurn(int as, Duration timeout) {
+    Turn mine = new Turn(Thread.currentThread(), as);
+    turns.add(mine);
+    // The gate may have opened before anybody could see this turn.
+    handOver();
+    Waiting.quietly(() -> state == CLOSED || mine.isGranted(), timeout);
+    if (mine.isGranted() || !mine.giveUp()) {
+      return true;
+    }
+    turns.remove(mine);
+    return false;
+  }
+
+  /** Lets the first in who waits, if the gate is open. */
+  private void handOver() {
+    for (Turn first = turns.peek(); first != null && state == OPEN; first = turns.peek()) {
+      if (STATE.compareAndSet(this, OPEN, first.as)) {
+        turns.remove(first);
+        if (first.grant()) {
+          LockSupport.unpark(first.thread);
+          return;
+        }
+        open();
+      }
+    }
+  }
+
+  /** One who waits. */
+  private static final class Turn {
+    private static final int WAITING = 0;
+    private static final int GRANTED = 1;
+    private static final int GIVEN_UP = 2;
+
+    final Thread thread;
+    final int as;
+    private final AtomicInteger state = new AtomicInteger(WAITING);
+
+    Turn(Thread thread, int as) {
+      this.thread = thread;
+      this.as = as;
+    }
+
+    boolean isGranted() {
+      return state.get() == GRANTED;
+    }
+
+    boolean grant() {
+      return state.compareAndSet(WAITING, GRANTED);
+    }
+
+    boolean giveUp() {
+      return state.compareAndSet(WAITING, GIVEN_UP);
+    }
+  }
+
+  /** Takes the gate if nobody is inside. */
+  boolean tryEnter() {
+    if (!STATE.compareAndSet(this, OPEN, INSIDE)) {
+      return false;
+    }
+    if (ousted(Duration.ZERO)) {
+      return true;
+    }
+    leave();
+    return false;
+  }
+
+  /** Whether there is no owner any more that could be inside. */
+  private boolean ousted(Duration timeout) {
+    Owner old = owner;
+    if (old == null) {
+      return true;
+    }
+    disown();
+    if (old.thread != Thread.currentThread()) {
+      NcclCalls.barrier();
+    }
+    if (old.isBusy()) {
+      Waiting.quietly(() -> !old.isBusy(), timeout);
+    }
+    if (old.isBusy()) {
+      // It stays the owner, so that the next one who comes waits for it too.
+      return false;
+    }
+    owner = null;
+    return true;
+  }
+
+  /** From the next barrier on nobody gets in without the gate, and an owner inside is seen. */
+  boolean disown() {
+    if (owner == null) {
+      return false;
+    }
+    NcclCalls.disown(memory);
+    return true;
+  }
+
+  /**
+   * Makes the calling thread the owner if it was here last time too. Behind the gate.
+   *
+   * @param next the number of the next operation
+   */
+  void reward(long next) {
+    Thread me = Thread.currentThread();
+    if (last == null || last.thread != me) {
+      last = new Owner(me);
+      return;
+    }
+    if (memory == 0) {
+      memory = NcclCalls.openRank();
+    }
+    last.memory = memory;
+    last.epoch =
+        NcclCalls.own(memory, rank.handle(), rank.events.address(), rank.events.capacity(), next);
+    owner = last;
+  }
+
+  /** Leaves; the gate opens unless it was shut meanwhile. */
+  void leave() {
+    CHECKS.setVolatile(this, checks + 1);
+    open();
+    if (!turns.isEmpty()) {
+      handOver();
+    }
+  }
+
+  private void open() {
+    int now = state;
+    while (now != CLOSED && !STATE.compareAndSet(this, now, OPEN)) {
+      now = state;
+    }
+  }
+
+  /** Nobody gets in any more; whoever is inside stays there. */
+  void shut() {
+    state = CLOSED;
+    if (disown()) {
+      NcclCalls.barrier();
+    }
+  }
+
+  boolean isShut() {
+    return state == CLOSED;
+  }
+
+  /** Waits until whoever is inside has written down which memory it uses; false if it has not. */
+  boolean awaitChecked(Duration timeout) {
+    // Others may come in meanwhile, one after the other; they see what is closed.
+    long seen = checks;
+    Waiting.quietly(() -> state != CHECKING || checks != seen, timeout);
+    return state != CHECKING || checks != seen;
+  }
+
+  /** Whether somebody is inside; of an owner only certain after {@link #disown} and a barrier. */
+  boolean isBusy() {
+    int now = state;
+    Owner known = owner;
+    return now == INSIDE || now == CHECKING || (known != null && known.isBusy());
+  }
+
+  /** What the owner is just issuing with a memory, after {@link #disown} and a barrier. */
+  Owner using(NativeResource wanted) {
+    Owner known = owner;
+    return known != null && known.uses(wanted) ? known : null;
+  }
+
+  /** The owner, if it is inside. */
+  Owner inside() {
+    Owner known = owner;
+    return known != null && known.isBusy() ? known : null;
+  }
+
+  /** Gives native memory back. After {@link #shut}; memory that an owner is inside with stays. */
+  void free() {
+    if (memory != 0 && inside() == null) {
+      NcclCalls.recycleRank(memory);
+      memory = 0;
+    }
+  }
+
+  private IllegalStateException closed() {
+    return new IllegalStateException(rank + " is closed");
+  }
+}

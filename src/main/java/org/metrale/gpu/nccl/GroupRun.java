@@ -1,0 +1,145 @@
+package org.metrale.gpu.nccl;
+
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+
+/**
+ * Hands a group to NCCL: takes all its communicators, issues everything within one native call, and
+ * marks the operations' events.
+ */
+final class GroupRun {
+  private final List<GroupItem> items;
+
+  GroupRun(List<GroupItem> items) {
+    this.items = items;
+  }
+
+  List<NcclOperation> execute() {
+    List<RankState> inside = new ArrayList<>();
+    TreeSet<RankState> wanted = new TreeSet<>(Comparator.comparingLong(state -> state.number));
+    items.forEach(item -> wanted.add(item.state()));
+    try {
+      for (RankState state : wanted) {
+        // In a fixed order, so that two groups cannot wait for each other.
+        state.gate.enter(state.config.operationTimeout());
+        inside.add(state);
+        state.requireHealthy();
+      }
+      NcclWatchdog.wakeIfParked();
+      return issue();
+    } finally {
+      inside.forEach(state -> state.gate.leave());
+    }
+  }
+
+  private List<NcclOperation> issue() {
+    ByteBuffer operations =
+        ByteBuffer.allocateDirect(items.size() * NcclCalls.OPERATION_BYTES)
+            .order(ByteOrder.nativeOrder());
+    Map<RankState, Long> ahead = new HashMap<>();
+    List<NcclOperation> out = new ArrayList<>();
+    try {
+      for (GroupItem item : items) {
+        long before = ahead.merge(item.state(), 1L, Long::sum) - 1;
+        long sequence =
+            item.state()
+                .issuing
+                .reserve(
+                    item.kind(),
+                    item.count(),
+                    item.type().code(),
+                    item.op(),
+                    item.peer(),
+                    item.stream().address(),
+                    before);
+        item.state().ring.keep(sequence, item.send(), item.recv());
+        out.add(new NcclOperation(item.state(), sequence));
+        item.write(operations);
+      }
+      // With the buffers written down: either this sees a close that came between, or it sees this.
+      Issuing.publishBuffers();
+      for (GroupItem item : items) {
+        item.requireOpen();
+      }
+      finish(call(operations), operations, out);
+    } catch (RuntimeException | Error e) {
+      out.forEach(NcclOperation::drop);
+      throw e;
+    }
+    return List.copyOf(out);
+  }
+
+  /** On a thread of this layer if a communicator in it may block inside NCCL. */
+  private int call(ByteBuffer operations) {
+    long address = NcclCalls.address(operations);
+    RankState blocking = null;
+    for (GroupItem item : items) {
+      if (item.state().isBlocking()) {
+        blocking = item.state();
+      }
+    }
+    if (blocking == null) {
+      return NcclCalls.group(address, items.size());
+    }
+    return blocking.onThread(
+        "ncclGroupEnd",
+        () -> {
+          try {
+            return NcclCalls.group(address, items.size());
+          } finally {
+            Reference.reachabilityFence(operations);
+          }
+        },
+        blocking.config.operationTimeout());
+  }
+
+  private void finish(int code, ByteBuffer operations, List<NcclOperation> out) {
+    int end = code;
+    if (end == NcclCalls.IN_PROGRESS) {
+      end = NcclCalls.SUCCESS;
+      for (GroupItem item : items) {
+        Duration limit = item.state().config.operationTimeout();
+        item.state().awaitProgress("ncclGroupEnd", limit, item.state().detail());
+      }
+    }
+    if (end != NcclCalls.SUCCESS) {
+      throw refused(end, operations);
+    }
+    for (int i = 0; i < items.size(); i++) {
+      GroupItem item = items.get(i);
+      long sequence = out.get(i).sequence();
+      int recorded =
+          NcclCalls.record(
+              item.stream().slot(), item.stream().generation(), item.state().events.of(sequence));
+      if (recorded != NcclCalls.SUCCESS) {
+        throw item.state().refuse("cuEventRecord", recorded, item.state().detail());
+      }
+      item.state().progress.publish(sequence);
+    }
+  }
+
+  private RuntimeException refused(int code, ByteBuffer operations) {
+    GroupItem culprit = items.get(0);
+    String call = "ncclGroupEnd";
+    for (int i = 0; i < items.size(); i++) {
+      int at = (i + 1) * NcclCalls.OPERATION_BYTES - 2 * Integer.BYTES;
+      int result = operations.getInt(at);
+      if (result != NcclCalls.SUCCESS && result != NcclCalls.IN_PROGRESS) {
+        culprit = items.get(i);
+        call = culprit.kind().call();
+      }
+    }
+    if (code == NcclCalls.CLOSED) {
+      return new IllegalStateException(culprit.stream() + " is closed");
+    }
+    return culprit.state().refuse(call, code, culprit.state().detail());
+  }
+}

@@ -1,0 +1,306 @@
+package org.metrale.gpu.nccl;
+
+import java.lang.invoke.VarHandle;
+import java.time.Duration;
+import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.cuda.CudaBuffer;
+import org.metrale.gpu.cuda.CudaStream;
+
+/**
+ * Hands operations to NCCL, one at a time, and writes them into the flight recorder. Allocates
+ * nothing where nothing goes wrong.
+ */
+final class Issuing {
+  private static final Duration CHECK_PATIENCE = Duration.ofMillis(500);
+
+  /** How often one looks again whether operations that the ring has no room for are done. */
+  private static final int LOOK_EVERY = 64;
+
+  /** A greater peer does not fit into the number that an owner's call takes. */
+  private static final int OWNED_PEERS = 1 << 16;
+
+  private static final long NOT_OWNED = -1;
+
+  private final RankState rank;
+  private final Gate gate;
+  private final Progress progress;
+  private final FlightRing ring;
+  private final boolean guardedCalls;
+
+  /** The last locations that were found usable; a cache, so a race is harmless. */
+  private Object goodSend;
+
+  private Object goodRecv;
+
+  Issuing(RankState rank) {
+    this.rank = rank;
+    this.gate = rank.gate;
+    this.progress = rank.progress;
+    this.ring = rank.ring;
+    this.guardedCalls = rank.config.guardedCalls();
+  }
+
+  /** Queues one operation; its number. */
+  long submit(
+      NcclOperationKind kind,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long count,
+      NcclDataType type,
+      int op,
+      int peer,
+      CudaStream stream) {
+    long what = FlightRing.what(kind, type.code(), op);
+    Owner mine = gate.mine();
+    if (mine != null) {
+      long sequence = submitOwned(mine, what, send, recv, count, peer, stream);
+      if (sequence != NOT_OWNED) {
+        return sequence;
+      }
+    }
+    return submitEntered(kind, what, send, recv, count, peer, stream);
+  }
+
+  /** The owner's way. What it reads before the call is right if the call finds it the owner. */
+  private long submitOwned(
+      Owner mine,
+      long what,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long count,
+      int peer,
+      CudaStream stream) {
+    long sequence = progress.next();
+    if (!hasRoom(sequence) || peer >= OWNED_PEERS) {
+      return NOT_OWNED;
+    }
+    long all = what | (long) peer << FlightRing.PEER_SHIFT;
+    mine.begin(all, send, recv, count, stream);
+    try {
+      check(send, recv, stream);
+      rank.requireHealthy();
+      int code =
+          NcclCalls.submitOwned(
+              all,
+              mine.memory,
+              mine.epoch,
+              send == null ? 0 : send.address(),
+              recv == null ? 0 : recv.address(),
+              count,
+              stream.slot(),
+              stream.generation());
+      if (code == NcclCalls.AGAIN) {
+        return NOT_OWNED;
+      }
+      ring.write(sequence, what, count, peer, stream.address());
+      ring.keep(sequence, send, recv);
+      if (code != NcclCalls.SUCCESS) {
+        // Native memory does not know which operation is next any more.
+        gate.disown();
+        settle(FlightRing.kindOf(what).call(), code, sequence, stream);
+      }
+      progress.publish(sequence);
+      return sequence;
+    } finally {
+      mine.end();
+    }
+  }
+
+  private long submitEntered(
+      NcclOperationKind kind,
+      long what,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long count,
+      int peer,
+      CudaStream stream) {
+    gate.enterChecking(rank.config.operationTimeout());
+    try {
+      // Only now: whoever closes memory from here on waits until the ring says what is used.
+      check(send, recv, stream);
+      rank.requireHealthy();
+      NcclWatchdog.wakeIfParked();
+      long sequence = progress.next();
+      makeRoom(sequence);
+      long event = rank.events.of(sequence);
+      ring.write(sequence, what, count, peer, stream.address());
+      ring.keep(sequence, send, recv);
+      gate.checked();
+      int code =
+          guardedCalls
+              ? guarded(kind, what, send, recv, count, peer, stream, event)
+              : call(what, send, recv, count, peer, stream, event);
+      if (code != NcclCalls.SUCCESS) {
+        settle(kind.call(), code, sequence, stream);
+      }
+      progress.publish(sequence);
+      if (!guardedCalls && sequence + 1 >= rank.events.capacity()) {
+        gate.reward(sequence + 1);
+      }
+      return sequence;
+    } finally {
+      gate.leave();
+    }
+  }
+
+  private int call(
+      long what,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long count,
+      int peer,
+      CudaStream stream,
+      long event) {
+    return NcclCalls.submit(
+        what,
+        rank.handle(),
+        send == null ? 0 : send.address(),
+        recv == null ? 0 : recv.address(),
+        count,
+        peer,
+        stream.slot(),
+        stream.generation(),
+        event);
+  }
+
+  private int guarded(
+      NcclOperationKind kind,
+      long what,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long count,
+      int peer,
+      CudaStream stream,
+      long event) {
+    return rank.onThread(
+        kind.call(),
+        () -> call(what, send, recv, count, peer, stream, event),
+        rank.config.operationTimeout());
+  }
+
+  /** The number of an operation of a group, behind the gate; the caller issues and publishes it. */
+  long reserve(
+      NcclOperationKind kind, long count, int type, int op, int peer, long stream, long ahead) {
+    long sequence = progress.next() + ahead;
+    makeRoom(sequence);
+    ring.write(sequence, FlightRing.what(kind, type, op), count, peer, stream);
+    return sequence;
+  }
+
+  /** Makes sure that the buffers are open and where this communicator's device can reach them. */
+  void check(CudaBuffer send, CudaBuffer recv, CudaStream stream) {
+    if (stream.context() != rank.context) {
+      requireSameDevice(stream);
+    }
+    if (send != null) {
+      send.requireOpen();
+      Object place = send.location(rank.context);
+      if (place != goodSend) {
+        goodSend = Place.require(rank, send);
+      }
+    }
+    if (recv != null && recv != send) {
+      recv.requireOpen();
+      Object place = recv.location(rank.context);
+      if (place != goodRecv) {
+        goodRecv = Place.require(rank, recv);
+      }
+    }
+  }
+
+  private void requireSameDevice(CudaStream stream) {
+    if (!stream.context().device().equals(rank.context.device())) {
+      throw new IllegalArgumentException(
+          stream + " belongs to another device than " + rank + " on " + rank.context.device());
+    }
+  }
+
+  /** Whether the entry of an operation is free, or can be had by looking what is done. */
+  private boolean hasRoom(long sequence) {
+    if (sequence - ring.capacity() > progress.completed()) {
+      progress.poll();
+      return sequence - ring.capacity() <= progress.completed();
+    }
+    return true;
+  }
+
+  /** Keeps in mind what an operation uses that is still open when its entry is needed again. */
+  private void makeRoom(long sequence) {
+    if (sequence - ring.capacity() > progress.completed()) {
+      makeRoomSlowly(sequence);
+    }
+  }
+
+  private void makeRoomSlowly(long sequence) {
+    long oldest = sequence - ring.capacity();
+    if (oldest == progress.completed() + 1 || sequence % LOOK_EVERY == 0) {
+      progress.poll();
+      rank.requireHealthy();
+      ring.forget(progress.completed());
+    }
+    if (oldest > progress.completed()) {
+      ring.outlive(oldest);
+    }
+  }
+
+  /**
+   * What still works on a memory that is about to be closed; null if nothing does. After {@link
+   * Gate#disown} and a barrier.
+   */
+  String userOf(NativeResource memory) {
+    Owner owner = gate.using(memory);
+    if (owner != null) {
+      return "an operation (" + owner.kind().call() + ") of " + rank + " that is being issued";
+    }
+    // Within this time the gate's holder has written down what it uses, or is not going to.
+    if (!gate.awaitChecked(CHECK_PATIENCE)) {
+      return "an operation of " + rank + " that is being issued";
+    }
+    if (rank.ending.hasStopped()) {
+      return null;
+    }
+    progress.poll();
+    long sequence = ring.userOf(memory, progress.completed());
+    if (sequence < 0) {
+      return null;
+    }
+    String out = "operation " + sequence + " (" + ring.kind(sequence).call() + ") of " + rank;
+    return rank.failure() == null
+        ? out
+        : out + ", which failed but was not stopped: abort or close it";
+  }
+
+  /**
+   * What follows an answer that is not plain success: in progress is waited for, everything else is
+   * an exception.
+   */
+  void settle(String call, int code, long sequence, CudaStream stream) {
+    if (code == NcclCalls.CLOSED) {
+      ring.drop(sequence);
+      throw new IllegalStateException(stream + " is closed");
+    }
+    int end = code;
+    if (code == NcclCalls.IN_PROGRESS) {
+      // NCCL has taken it: it belongs in the record, but its event is not there to ask yet.
+      progress.taken(sequence);
+      rank.awaitProgress(
+          call, rank.config.operationTimeout(), rank.detail() + " sequence=" + sequence);
+      end = NcclCalls.record(stream.slot(), stream.generation(), rank.events.of(sequence));
+    }
+    if (end != NcclCalls.SUCCESS) {
+      NcclException refused = rank.refuse(call, end, rank.detail());
+      if (rank.failure() == null) {
+        // Otherwise NCCL may work on it until it is stopped.
+        ring.drop(sequence);
+      }
+      throw refused;
+    }
+  }
+
+  /**
+   * With the buffers of a group written down: either this sees a close, or the closer sees this.
+   */
+  static void publishBuffers() {
+    VarHandle.fullFence();
+  }
+}

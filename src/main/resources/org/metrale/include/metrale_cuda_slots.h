@@ -1,0 +1,159 @@
+/* The slots that guard streams and events, see metrale_driver.h; a part of metrale_cuda.h. */
+#ifndef METRALE_CUDA_SLOTS_H
+#define METRALE_CUDA_SLOTS_H
+#ifndef METRALE_PARSER
+static const int METRALE_CLOSED = -1;
+
+static std::mutex metrale_slot_mutex;
+static metrale_slot *metrale_free_slots;
+static std::atomic<metrale_announcement *> metrale_announcements{nullptr};
+/* Not initial-exec: a process may have no room left in its static block, and the glue must load. */
+static __thread metrale_announcement *metrale_mine;
+
+/* Gives the record of an ending thread to the next one. */
+struct metrale_announcement_owner {
+    metrale_announcement *mine = nullptr;
+    ~metrale_announcement_owner()
+    {
+        if (mine != nullptr) {
+            metrale_mine = nullptr;
+            mine->taken.store(false, std::memory_order_release);
+        }
+    }
+};
+
+/* The kernel's barrier on all processors (membarrier(2), private expedited), or false. */
+static inline bool metrale_heavy_barrier(bool first)
+{
+#ifdef __NR_membarrier
+    return syscall(__NR_membarrier, first ? 1 << 4 : 1 << 3, 0, 0) == 0;
+#else
+    return false;
+#endif
+}
+static const bool metrale_has_heavy_barrier = metrale_heavy_barrier(true);
+
+static void metrale_publish_to_all(void)
+{
+    if (metrale_has_heavy_barrier) {
+        metrale_heavy_barrier(false);
+    } else {
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+}
+
+/* An announcement that nobody uses. */
+static metrale_announcement *metrale_take_announcement(void)
+{
+    metrale_announcement *found = metrale_announcements.load(std::memory_order_acquire);
+
+    for (; found != nullptr; found = found->next) {
+        bool taken = false;
+        if (found->taken.compare_exchange_strong(taken, true)) {
+            return found;
+        }
+    }
+    found = new metrale_announcement;
+    found->next = metrale_announcements.load(std::memory_order_relaxed);
+    while (!metrale_announcements.compare_exchange_weak(found->next, found)) {
+    }
+    return found;
+}
+
+__attribute__((noinline, cold)) static metrale_announcement *metrale_announce_first(void)
+{
+    static thread_local metrale_announcement_owner owner;
+
+    owner.mine = metrale_take_announcement();
+    metrale_mine = owner.mine;
+    return owner.mine;
+}
+
+/* The calling thread's announcement. */
+static inline metrale_announcement *metrale_own_announcement(void)
+{
+    metrale_announcement *mine = metrale_mine;
+
+    return __builtin_expect(mine != nullptr, 1) ? mine : metrale_announce_first();
+}
+
+/* The use of a slot during one call. */
+class metrale_use
+{
+  public:
+    metrale_use(metrale_announcement *mine, int64_t slot, int64_t generation, int index)
+        : slot_(METRALE_POINTER(metrale_slot *, slot)), place_(&mine->slots[index])
+    {
+        place_->store(slot_, std::memory_order_relaxed);
+        metrale_light_barrier(metrale_has_heavy_barrier);
+        open = slot_->generation.load(std::memory_order_acquire) == generation;
+    }
+    metrale_use(int64_t slot, int64_t generation)
+        : metrale_use(metrale_own_announcement(), slot, generation, 0)
+    {
+    }
+    ~metrale_use()
+    {
+        place_->store(nullptr, std::memory_order_release);
+    }
+    metrale_use(const metrale_use &) = delete;
+    metrale_use &operator=(const metrale_use &) = delete;
+
+    CUstream stream() const
+    {
+        return static_cast<CUstream>(slot_->handle);
+    }
+    CUevent event() const
+    {
+        return static_cast<CUevent>(slot_->handle);
+    }
+    CUcontext context() const
+    {
+        return slot_->context;
+    }
+
+    bool open;
+
+  private:
+    metrale_slot *slot_;
+    std::atomic<metrale_slot *> *place_;
+};
+
+static inline metrale_slot *metrale_new_slot(void *handle, CUcontext context)
+{
+    std::lock_guard<std::mutex> lock(metrale_slot_mutex);
+    metrale_slot *slot = metrale_free_slots;
+
+    if (slot != nullptr) {
+        metrale_free_slots = slot->next;
+    } else {
+        slot = new metrale_slot;
+    }
+    slot->handle = handle;
+    slot->context = context;
+    return slot;
+}
+
+/* Whether every thread has left the slot, at the latest after some milliseconds. */
+static inline bool metrale_drained(metrale_slot *slot, int limit_ms)
+{
+    struct timespec begin, now;
+
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (metrale_announcement *one = metrale_announcements.load(std::memory_order_acquire);
+         one != nullptr; one = one->next) {
+        for (auto &place : one->slots) {
+            while (place.load(std::memory_order_acquire) == slot) {
+                sched_yield();
+                clock_gettime(CLOCK_MONOTONIC, &now);
+                if ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 >
+                    limit_ms) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+#endif
+#endif

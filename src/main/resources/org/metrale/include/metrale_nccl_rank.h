@@ -1,0 +1,74 @@
+/* How a communicator's owner uses it without a lock; a part of metrale_nccl.h. */
+#ifndef METRALE_NCCL_RANK_H
+#define METRALE_NCCL_RANK_H
+#ifndef METRALE_PARSER
+/*
+ * What a communicator has in native memory for the one thread that may issue operations without taking
+ * the communicator first: its owner, as long as the epoch is the one that it was given.
+ *
+ * Whoever wants the communicator for himself raises the epoch, calls the heavy barrier and then looks
+ * whether the owner is inside. The owner says that it is inside, and with which memory, before the call in
+ * which it compares the epoch. So one of the two always notices, and the owner pays no fence.
+ *
+ * Reused, never freed: a thread that was an owner once may still look at the epoch, which only grows.
+ */
+struct metrale_nccl_rank {
+    std::atomic<int64_t> epoch{1};
+    const metrale_driver *driver = nullptr;
+    metrale_announcement *announcement = nullptr;
+    ncclComm_t comm = nullptr;
+    /* The events of operations, a power of two of them; the next operation's is next modulo that. */
+    const int64_t *events = nullptr;
+    int64_t event_mask = 0;
+    int64_t next = 0;
+    metrale_nccl_rank *unused = nullptr;
+};
+
+static std::mutex metrale_nccl_rank_mutex;
+static metrale_nccl_rank *metrale_nccl_unused_ranks;
+
+/* A stream that the owner of a communicator uses, with its context current. */
+class metrale_nccl_owned
+{
+  public:
+    metrale_nccl_owned(const metrale_nccl_rank *rank, int64_t slot, int64_t generation)
+        : driver_(rank->driver), place_(&rank->announcement->slots[0])
+    {
+        metrale_slot *wanted = METRALE_NCCL_POINTER(metrale_slot *, slot);
+        CUcontext now = nullptr;
+
+        place_->store(wanted, std::memory_order_relaxed);
+        metrale_light_barrier(driver_->has_heavy_barrier);
+        if (__builtin_expect(wanted->generation.load(std::memory_order_acquire) != generation, 0)) {
+            code = METRALE_NCCL_CLOSED;
+            return;
+        }
+        stream = static_cast<CUstream>(wanted->handle);
+        if (__builtin_expect(driver_->current(&now) == CUDA_SUCCESS && now == wanted->context, 1)) {
+            return;
+        }
+        CUresult result = driver_->push(wanted->context);
+        pushed_ = result == CUDA_SUCCESS;
+        code = pushed_ ? 0 : METRALE_NCCL_CUDA - static_cast<int>(result);
+    }
+    ~metrale_nccl_owned()
+    {
+        if (__builtin_expect(pushed_, 0)) {
+            CUcontext old;
+            driver_->pop(&old);
+        }
+        place_->store(nullptr, std::memory_order_release);
+    }
+    metrale_nccl_owned(const metrale_nccl_owned &) = delete;
+    metrale_nccl_owned &operator=(const metrale_nccl_owned &) = delete;
+
+    CUstream stream = nullptr;
+    int code = 0;
+
+  private:
+    const metrale_driver *driver_;
+    std::atomic<metrale_slot *> *place_;
+    bool pushed_ = false;
+};
+#endif
+#endif

@@ -1,0 +1,162 @@
+package org.metrale.gpu.hardware;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import javax.xml.parsers.DocumentBuilderFactory;
+import org.metrale.gpu.NativeLibrary;
+import org.metrale.gpu.cuda.CudaDevice;
+import org.metrale.gpu.cuda.CudaDriver;
+import org.w3c.dom.Element;
+import org.w3c.dom.Node;
+import org.w3c.dom.NodeList;
+
+/**
+ * Puts together what the hardware kit's steps left in a folder, as {@code report.json} and {@code
+ * report.txt}. Ends with 1 if a test failed or none ran.
+ */
+public final class HardwareReport {
+  private HardwareReport() {}
+
+  /** Takes the folder. */
+  public static void main(String[] arguments) throws Exception {
+    Path folder = Path.of(arguments[0]);
+    List<Map<String, String>> tests = tests(folder.resolve("tests"));
+    long passed = tests.stream().filter(test -> test.get("result").equals("passed")).count();
+    long failed = tests.stream().filter(test -> test.get("result").equals("failed")).count();
+    long skipped = tests.size() - passed - failed;
+    String counts = passed + " passed, " + failed + " failed, " + skipped + " skipped";
+    Map<String, String> machine = machine();
+    String doctor = text(folder.resolve("doctor.json"), "null");
+    String benchmarks = text(folder.resolve("benchmarks.json"), "null");
+    Files.writeString(
+        folder.resolve("report.json"),
+        "{\n\"machine\": "
+            + object(machine)
+            + ",\n\"counts\": "
+            + quoted(counts)
+            + ",\n\"tests\": ["
+            + String.join(",\n", tests.stream().map(HardwareReport::object).toList())
+            + "],\n\"benchmarks\": "
+            + benchmarks.strip()
+            + ",\n\"doctor\": "
+            + doctor.strip()
+            + "\n}\n");
+    StringBuilder out = new StringBuilder("metrale-gpu hardware report\n\n");
+    machine.forEach((key, value) -> out.append(String.format("%-10s %s%n", key, value)));
+    out.append("\ntests: ").append(counts).append('\n');
+    if (tests.isEmpty()) {
+      out.append("NO TEST RAN: this kit has none that is tagged gpu\n");
+    } else if (passed == 0) {
+      out.append("NOTHING WAS SHOWN: no test passed\n");
+    }
+    for (Map<String, String> test : tests) {
+      out.append("  ").append(test.get("result")).append(' ').append(test.get("name"));
+      String why = test.get("why");
+      out.append(why.isEmpty() ? "" : ": " + why.lines().findFirst().orElse("")).append('\n');
+    }
+    out.append("\nbenchmarks\n");
+    out.append(text(folder.resolve("benchmarks.txt"), "NONE: this kit has no benchmarks\n"));
+    out.append("\ndoctor\n").append(text(folder.resolve("doctor.txt"), "none\n"));
+    Files.writeString(folder.resolve("report.txt"), out);
+    System.out.print(out);
+    System.exit(failed == 0 && passed > 0 ? 0 : 1);
+  }
+
+  private static Map<String, String> machine() {
+    Map<String, String> out = new LinkedHashMap<>();
+    out.put("time", Instant.now().toString());
+    out.put("system", System.getProperty("os.name") + " " + System.getProperty("os.version"));
+    out.put("processor", System.getProperty("os.arch"));
+    out.put("java", System.getProperty("java.runtime.version"));
+    out.put("javacpp", NativeLibrary.javacppVersion());
+    boolean emulated = NativeLibrary.CUDA.isEmulated();
+    out.put("level", emulated ? "EMULATED: the software GPU host" : "this machine's libraries");
+    for (NativeLibrary library : NativeLibrary.all()) {
+      out.put(
+          library.name(),
+          library.isAvailable()
+              ? library.version().orElse("version unknown") + ", " + library.file().orElseThrow()
+              : "not available");
+    }
+    try {
+      for (CudaDevice device : CudaDriver.devices()) {
+        out.put("device " + device.cudaOrdinal(), device.name() + (emulated ? " EMULATED" : ""));
+      }
+    } catch (RuntimeException e) {
+      out.put("devices", String.valueOf(e.getMessage()).lines().findFirst().orElse(""));
+    }
+    return out;
+  }
+
+  private static List<Map<String, String>> tests(Path folder) throws Exception {
+    List<Map<String, String>> out = new ArrayList<>();
+    if (!Files.isDirectory(folder)) {
+      return out;
+    }
+    try (Stream<Path> files = Files.list(folder)) {
+      for (Path file : files.filter(one -> one.toString().endsWith(".xml")).sorted().toList()) {
+        NodeList cases =
+            DocumentBuilderFactory.newInstance()
+                .newDocumentBuilder()
+                .parse(file.toFile())
+                .getElementsByTagName("testcase");
+        for (int i = 0; i < cases.getLength(); i++) {
+          out.add(test((Element) cases.item(i)));
+        }
+      }
+    }
+    return out;
+  }
+
+  private static Map<String, String> test(Element one) {
+    Map<String, String> out = new LinkedHashMap<>();
+    out.put("name", one.getAttribute("classname") + "." + one.getAttribute("name"));
+    out.put("seconds", one.getAttribute("time"));
+    out.put("result", "passed");
+    out.put("why", "");
+    for (Node child = one.getFirstChild(); child != null; child = child.getNextSibling()) {
+      String name = child.getNodeName();
+      if (name.equals("failure") || name.equals("error") || name.equals("skipped")) {
+        out.put("result", name.equals("skipped") ? "skipped" : "failed");
+        String message = ((Element) child).getAttribute("message");
+        out.put("why", (message.isEmpty() ? child.getTextContent() : message).strip());
+      }
+    }
+    return out;
+  }
+
+  private static String text(Path file, String otherwise) throws IOException {
+    return Files.exists(file) && Files.size(file) > 0 ? Files.readString(file) : otherwise;
+  }
+
+  private static String object(Map<String, String> map) {
+    return "{"
+        + String.join(
+            ", ",
+            map.entrySet().stream()
+                .map(entry -> quoted(entry.getKey()) + ": " + quoted(entry.getValue()))
+                .toList())
+        + "}";
+  }
+
+  private static String quoted(String text) {
+    StringBuilder out = new StringBuilder("\"");
+    for (char c : text.toCharArray()) {
+      if (c == '"' || c == '\\') {
+        out.append('\\').append(c);
+      } else if (c < 0x20 || c > 0x7e) {
+        out.append(String.format("\\u%04x", (int) c));
+      } else {
+        out.append(c);
+      }
+    }
+    return out.append('"').toString();
+  }
+}

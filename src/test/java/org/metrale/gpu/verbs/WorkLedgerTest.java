@@ -1,0 +1,73 @@
+package org.metrale.gpu.verbs;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.metrale.gpu.RdmaDevices;
+import org.metrale.gpu.SoftwareHost;
+
+/** Completions that a device should not give. */
+@Tag("emulator")
+@Timeout(60)
+final class WorkLedgerTest {
+  private final WorkLedger ledger = new WorkLedger(4);
+  private final VerbsCompletions done = VerbsCompletions.allocate(8);
+
+  @BeforeAll
+  static void emulator() {
+    SoftwareHost.use();
+  }
+
+  /** Completions as a device writes them. */
+  private void come(long... numbers) {
+    for (int i = 0; i < numbers.length; i++) {
+      done.rename(i, numbers[i]);
+    }
+    done.filled(numbers.length);
+  }
+
+  private IllegalStateException refused(int from, int to) {
+    return assertThrows(IllegalStateException.class, () -> ledger.retire(done, from, to));
+  }
+
+  @Test
+  void whatWasNeverPostedIsRefused() {
+    come(0);
+    assertTrue(refused(0, 1).getMessage().contains("nothing is in flight"));
+    assertEquals(0, ledger.inFlight());
+  }
+
+  @Test
+  void aSecondCompletionAndOneOutOfTurnAreRefused() throws Exception {
+    try (VerbsEnd end = connectedToItself()) {
+      VerbsMemoryRegion memory = end.memory(64, VerbsAccess.READ_WRITE);
+      VerbsWorkBatch batch = VerbsWorkBatch.allocate(4);
+      for (int i = 0; i < 4; i++) {
+        batch.read(70 + i, memory, 8 * i, 8, memory.address(), memory.rkey());
+      }
+      // Past the queue pair's own ledger, whose completions nobody takes here.
+      assertEquals(4, ledger.post(VerbsWorkCalls.address(end.prepared.handle()), batch));
+      come(0, 0);
+      assertTrue(refused(0, 2).getMessage().contains("completed request 0"));
+      come(1);
+      assertTrue(refused(0, 1).getMessage().contains("request 0 is the next of 4"));
+      come(0, 1, 2, 3);
+      ledger.retire(done, 0, 4);
+      assertEquals(72, done.workId(2));
+      assertEquals(0, ledger.inFlight());
+      come(3);
+      assertTrue(refused(0, 1).getMessage().contains("nothing is in flight"));
+    }
+  }
+
+  private static VerbsEnd connectedToItself() {
+    VerbsEnd end = new VerbsEnd(RdmaDevices.clients().get(0), VerbsQueueSettings.DEFAULT);
+    end.connect(end.remote());
+    return end;
+  }
+}
