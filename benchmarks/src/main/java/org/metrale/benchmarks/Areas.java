@@ -175,32 +175,53 @@ final class Areas {
   private void realReads(Path file) throws IOException, InterruptedException {
     Path folder = setting.base().resolve("cppbuild/real");
     if (!Files.isDirectory(folder)) {
-      System.err.println("reads by the real libcufile: left out, ./cppbuild.sh real was not run");
+      results.remark("reads by the real libcufile: left out, `./cppbuild.sh real` was not run");
       return;
     }
     List<Path> all;
     try (Stream<Path> found = Files.list(folder)) {
       all = found.sorted().toList();
     }
+    // The driver of this machine, or else Debian's, which has nothing to drive.
+    List<Map<String, String>> drivers = new ArrayList<>();
+    drivers.add(Map.of());
+    for (Path one : all) {
+      if (one.getFileName().toString().startsWith("libcuda1")) {
+        drivers.add(Map.of("LD_LIBRARY_PATH", one.toString()));
+      }
+    }
     for (Path cufile : all) {
       if (cufile.getFileName().toString().startsWith("nvidia-cufile")) {
-        Child child =
-            Child.run(
-                List.of(
-                    setting.native_().resolve("loop_reads").toString(),
-                    "1",
-                    "1",
-                    cufile.toString(),
-                    file.toString()),
-                Map.of("LD_LIBRARY_PATH", folder.resolve("libcuda1--").toString()));
-        System.err.println(
-            "reads by the real "
-                + cufile.getFileName()
-                + ": C ended with "
-                + child.code()
-                + ": "
-                + child.errors());
+        realReads(file, cufile, drivers);
       }
+    }
+  }
+
+  private void realReads(Path file, Path cufile, List<Map<String, String>> drivers)
+      throws IOException, InterruptedException {
+    for (Map<String, String> driver : drivers) {
+      List<String> command = new ArrayList<>();
+      command.add(setting.native_().resolve("loop_reads").toString());
+      command.addAll(List.of("1", "1", cufile.toString(), file.toString()));
+      Child child = Child.run(command, driver);
+      String name = "reads by the real " + cufile.getFileName();
+      if (child.code() == 0) {
+        Loops.run(setting, results, "reads", driver, cufile.toString(), file.toString())
+            .forEach(
+                (work, values) ->
+                    loop(
+                        "cufile",
+                        ReadsProbe.name(work) + ", " + cufile.getFileName(),
+                        "real libcufile",
+                        "reads",
+                        values));
+        for (String java : setting.wholeJavas()) {
+          Probe.run(
+              setting, results, "cufile", java, cufile, driver, ReadsProbe.class, file.toString());
+        }
+        return;
+      }
+      results.remark(name + ": left out, C ended with " + child.code() + ": " + child.errors());
     }
   }
 

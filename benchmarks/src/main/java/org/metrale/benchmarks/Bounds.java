@@ -135,8 +135,8 @@ final class Bounds {
     emulator(java);
     for (String work : List.of("all-reduce", "event record + query", "post + reap 64")) {
       for (String threads : List.of("1 thread", "2 threads", "4 threads")) {
-        String text = work + ", " + threads + ": nobody waits for a lock";
-        find("scale", work + ", " + threads, "lock and park events", java)
+        String text = work + ", " + threads + ": no thread waits for another";
+        find("scale", work + ", " + threads, "waits for another thread", java)
             .ifPresentOrElse(
                 row ->
                     out.add(

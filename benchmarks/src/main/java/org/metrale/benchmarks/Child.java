@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
  * @param nanos how long it took from start to end
  */
 record Child(int code, List<String> lines, String errors, long nanos) {
-  private static final int SHORT = 400;
+  private static final int SHORT = 1500;
   private static final long LIMIT_SECONDS = 180;
 
   /** Runs a command to its end; one that takes far too long is ended. */

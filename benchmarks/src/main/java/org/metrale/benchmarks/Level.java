@@ -7,6 +7,9 @@ final class Level {
   static final String NO_OP = "no-op library";
   static final String EMULATED = "EMULATED";
 
+  /** A vendor's. */
+  static final String REAL = "real library";
+
   /** No library is part of the work. */
   static final String NONE = "no library";
 
@@ -21,6 +24,6 @@ final class Level {
     if (library.file().orElseThrow().startsWith(NoOp.folder())) {
       return NO_OP;
     }
-    return "real " + library.title() + library.version().map(v -> " " + v).orElse("");
+    return REAL;
   }
 }

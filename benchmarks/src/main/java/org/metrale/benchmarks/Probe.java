@@ -58,7 +58,7 @@ final class Probe {
               + child.errors());
     }
     if (child.code() == 0 && !child.errors().isEmpty()) {
-      System.err.println(child.errors());
+      child.errors().lines().forEach(line -> results.remark(area + ": " + line));
     }
     for (String line : child.lines()) {
       if (line.startsWith(MARK)) {

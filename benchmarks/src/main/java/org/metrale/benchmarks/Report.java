@@ -26,7 +26,8 @@ final class Report {
     report.machine();
     report.verdicts();
     report.rows();
-    report.problems();
+    report.list("Remarks", results.remarks());
+    report.list("Problems", results.problems());
     return report.out.toString();
   }
 
@@ -123,12 +124,10 @@ final class Report {
     return String.format(Locale.ROOT, "%.2f (%.2f .. %.2f)", Row.median(ratios), least, most);
   }
 
-  private void problems() {
-    if (!results.problems().isEmpty()) {
-      out.append("\n## Problems\n\n");
-      results
-          .problems()
-          .forEach(text -> out.append("- ").append(text.replace("\n", " ")).append('\n'));
+  private void list(String head, List<String> texts) {
+    if (!texts.isEmpty()) {
+      out.append("\n## ").append(head).append("\n\n");
+      texts.forEach(text -> out.append("- ").append(text.replace("\n", " ")).append('\n'));
     }
   }
 

@@ -11,6 +11,7 @@ import java.util.function.DoubleBinaryOperator;
 final class Results {
   private final Map<String, Row> rows = new LinkedHashMap<>();
   private final List<String> problems = new ArrayList<>();
+  private final List<String> remarks = new ArrayList<>();
 
   /** Adds a round to a row, which is made if it is new. */
   void add(Row row, List<Double> values, double bytes) {
@@ -24,6 +25,17 @@ final class Results {
     if (!problems.contains(text)) {
       problems.add(text);
     }
+  }
+
+  /** Something that a reader should know, such as what was left out and why. */
+  void remark(String text) {
+    if (!remarks.contains(text)) {
+      remarks.add(text);
+    }
+  }
+
+  List<String> remarks() {
+    return remarks;
   }
 
   List<Row> all() {

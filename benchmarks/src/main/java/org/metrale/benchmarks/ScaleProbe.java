@@ -28,6 +28,11 @@ import org.metrale.gpu.wire.RoRailFrame;
 final class ScaleProbe {
   private static final int WORKER_BATCH = 256;
   private static final int[] COUNTS = {1, 8, 64, 512, 4096};
+  private static final String WATCHDOG = "metrale-nccl-watchdog";
+
+  /** More operations than a communicator has events, which it makes as it needs them. */
+  private static final int FIRST_OPERATIONS = 128;
+
   private static final String WORKER = "benchmark-worker-";
 
   private ScaleProbe() {}
@@ -91,14 +96,12 @@ final class ScaleProbe {
       }
       String name = work + ", " + count + (count == 1 ? " thread" : " threads");
       Probe.say(name, "checked", level, "ops/s", rates);
-      Map<String, Integer> waits = contention.end();
-      Probe.say(
-          name,
-          "lock and park events",
-          level,
-          "events",
-          waits.values().stream().mapToInt(i -> i).sum());
-      waits.forEach((place, times) -> System.err.println(name + ": " + times + " at " + place));
+      Waits waits = contention.end();
+      Probe.say(name, "waits for another thread", level, "events", waits.others());
+      Probe.say(name, "waits for the watchdog", level, "events", waits.watchdog());
+      waits
+          .places()
+          .forEach((place, times) -> System.err.println(name + ": " + times + " at " + place));
     }
   }
 
@@ -143,6 +146,15 @@ final class ScaleProbe {
     return rate;
   }
 
+  /**
+   * What the flight recorder saw of waiting.
+   *
+   * @param others how often for a lock that no watchdog held, or parked
+   * @param watchdog how often for a lock of a communicator while the watchdog looked after it
+   * @param places how often at which place
+   */
+  private record Waits(int others, int watchdog, Map<String, Integer> places) {}
+
   /** The flight recorder's events of waiting for a lock, of any length, while workers work. */
   private static final class Contention {
     private final Recording recording = new Recording();
@@ -153,13 +165,14 @@ final class ScaleProbe {
       recording.start();
     }
 
-    /** How often at which place. */
-    Map<String, Integer> end() throws IOException {
+    Waits end() throws IOException {
       Path file = Files.createTempFile("contention", ".jfr");
       try {
         recording.stop();
         recording.dump(file);
-        Map<String, Integer> out = new TreeMap<>();
+        Map<String, Integer> places = new TreeMap<>();
+        int others = 0;
+        int watchdog = 0;
         for (RecordedEvent event : RecordingFile.readAllEvents(file)) {
           RecordedThread thread = event.getThread();
           String place = place(event);
@@ -167,11 +180,16 @@ final class ScaleProbe {
           if (thread != null
               && thread.getJavaName() != null
               && thread.getJavaName().startsWith(WORKER)
-              && !place.contains("CountDownLatch")) {
-            out.merge(place, 1, Integer::sum);
+              && !isStart(event)) {
+            places.merge(place, 1, Integer::sum);
+            if (WATCHDOG.equals(holder(event))) {
+              watchdog++;
+            } else {
+              others++;
+            }
           }
         }
-        return out;
+        return new Waits(others, watchdog, places);
       } finally {
         recording.close();
         Files.delete(file);
@@ -179,7 +197,20 @@ final class ScaleProbe {
     }
   }
 
-  /** The methods on the way to where somebody waited. */
+  /** The thread that had the lock before, if it was a lock and it is known. */
+  private static String holder(RecordedEvent event) {
+    RecordedThread thread =
+        event.hasField("previousOwner") ? event.getThread("previousOwner") : null;
+    return thread == null || thread.getJavaName() == null ? "" : thread.getJavaName();
+  }
+
+  private static boolean isStart(RecordedEvent event) {
+    return event.getStackTrace() != null
+        && event.getStackTrace().getFrames().stream()
+            .anyMatch(f -> f.getMethod().getType().getName().endsWith("CountDownLatch"));
+  }
+
+  /** The methods of ours on the way to where somebody waited. */
   private static String place(RecordedEvent event) {
     if (event.getStackTrace() == null) {
       return event.getEventType().getName();
@@ -187,7 +218,8 @@ final class ScaleProbe {
     return event.getEventType().getName()
         + " in "
         + event.getStackTrace().getFrames().stream()
-            .limit(8)
+            .filter(f -> f.getMethod().getType().getName().startsWith("org.metrale.gpu"))
+            .limit(3)
             .map(f -> f.getMethod().getType().getName() + "." + f.getMethod().getName())
             .collect(Collectors.joining(" < "));
   }
@@ -279,6 +311,11 @@ final class ScaleProbe {
       }
       double made = (double) (System.nanoTime() - begin) / (count - before);
       double bytes = (double) (usedHeap() - heap) / (count - before);
+      for (Rank rank : ranks.subList(before, count)) {
+        for (int i = 0; i < FIRST_OPERATIONS; i++) {
+          rank.allReduce();
+        }
+      }
       int[] turn = {0};
       double[] nanos =
           perOperation(

@@ -23,7 +23,7 @@ record Setting(Path base, Path native_, String platform, Map<String, Path> javas
     /** Every benchmark runs, nothing is measured. */
     SMOKE(1, 0, 1, 1),
     QUICK(1, 2, 3, 100),
-    FULL(3, 3, 4, 120);
+    FULL(3, 4, 4, 120);
 
     private final int rounds;
     private final int warmups;
