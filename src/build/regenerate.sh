@@ -224,6 +224,9 @@ report() {
     if [ -n "$messages" ]; then
       printf 'handwritten glue over the new %s does not compile:\n' "$(header_of "$library")"
       printf '%s\n' "$messages" | sed 's/^/  /'
+      printf '  what this header lacks can be declared in %s, as metrale_nccl_older.h does;\n' \
+        "src/main/resources/org/metrale/include/metrale_${library}_older.h"
+      printf '  until then ./mvnw compiles no glue of %s from it\n' "$library"
     fi
   done
   return "$status"

@@ -31,7 +31,8 @@ main() {
   zig_target "$platform" >/dev/null
   local folder="$here/target/kit/metrale-kit-$platform"
   rm -rf "$folder"
-  mkdir -p "$folder/lib" "$folder/emulator" "$folder/tests"
+  mkdir -p "$folder/lib" "$folder/cppbuild/$platform/emulator"
+  printf '%s\n' "$platform" >"$folder/platform"
   say "packing the kit of $platform"
   runtime "$machine" "$folder/java"
   cp -R "$here/target/classes" "$folder/lib/metrale-gpu"
@@ -50,21 +51,9 @@ main() {
   # shellcheck disable=SC2086 # the columns of a row
   entry=$("$here/src/build/matrix/stage.sh" $row)
   cp "$entry"/cuda-*.jar "$entry/javacpp-$javacpp.jar" "$entry/javacpp-$javacpp-$platform.jar" "$folder/lib/"
-  cp "$here/cppbuild/$platform/emulator"/lib*.so.* "$folder/emulator/"
-  # Only classes of tests that run here, and what they use.
-  mkdir -p "$folder/tests/org/metrale/gpu/hardware" "$folder/tests/META-INF/services"
-  cp "$here"/target/test-classes/org/metrale/gpu/hardware/*.class "$folder/tests/org/metrale/gpu/hardware/"
-  cp "$here"/target/test-classes/org/metrale/gpu/RequiredTags.class "$folder/tests/org/metrale/gpu/"
-  cp "$here"/target/test-classes/META-INF/services/org.junit.jupiter.api.extension.Extension \
-    "$folder/tests/META-INF/services/"
-  if [ -e "$here/benchmarks/kit-areas.txt" ] && compgen -G "$here/benchmarks/target/*.jar" >/dev/null; then
-    mkdir -p "$folder/benchmarks"
-    cp "$here"/benchmarks/target/*.jar "$folder/benchmarks/"
-    [ ! -d "$here/benchmarks/target/lib" ] || cp "$here"/benchmarks/target/lib/*.jar "$folder/benchmarks/"
-    cp "$here/benchmarks/kit-areas.txt" "$folder/benchmarks/areas"
-  else
-    say "THE KIT HAS NO BENCHMARKS: none are built"
-  fi
+  cp "$here/cppbuild/$platform/emulator"/lib*.so.* "$folder/cppbuild/$platform/emulator/"
+  # Those that run there are chosen by name: others want libraries that are not in the kit.
+  cp -R "$here/target/test-classes" "$folder/tests"
   cp "$here/src/build/kit/run.sh" "$folder/"
   cp "$here/NOTICE" "$here"/LICENSE-* "$folder/"
   local archive="$folder.tar.gz" size

@@ -31,12 +31,15 @@ rm -f "$output"/tests/* "$output"/*.json "$output"/*.txt
 java() {
   ${METRALE_RUNNER:-} "$here/java/bin/java" --enable-native-access=ALL-UNNAMED -Xmx1g \
     -Dorg.bytedeco.javacpp.maxPhysicalBytes=0 -Dorg.bytedeco.javacpp.cachedir="$output/cache" \
-    -Djava.io.tmpdir="$output/cache" -Dmetrale.basedir="$here" "$@"
+    -Djava.io.tmpdir="$output/cache" -Dmetrale.basedir="$here" -Dmetrale.platform="$platform" "$@"
 }
 
+platform=$(cat "$here/platform")
+tags=gpu
 if [ "$emulated" = yes ]; then
-  export METRALE_LIBRARY_PATH="$here/emulator"
-  export METRALE_EMULATOR_GPUS="${METRALE_EMULATOR_GPUS:-4}"
+  tags=
+  export METRALE_LIBRARY_PATH="$here/cppbuild/$platform/emulator"
+  export METRALE_EMULATOR_GPUS="${METRALE_EMULATOR_GPUS:-8}"
 fi
 
 echo "asking the doctor"
@@ -44,17 +47,9 @@ java -cp "$here/lib/*" org.metrale.gpu.tool.Doctor >"$output/doctor.txt" 2>&1 ||
 java -cp "$here/lib/*" org.metrale.gpu.tool.Doctor --json >"$output/doctor.json" 2>/dev/null || true
 
 echo "running tests"
-java -Dmetrale.require=gpu -cp "$here/tests:$here/lib/*" org.junit.platform.console.ConsoleLauncher \
+java -Dmetrale.tags="$tags" -cp "$here/tests:$here/lib/*" org.junit.platform.console.ConsoleLauncher \
   execute --disable-banner --disable-ansi-colors --details=tree --reports-dir "$output/tests" \
-  --scan-class-path "$here/tests" --include-tag gpu >"$output/tests.log" 2>&1 || true
-
-if [ -e "$here/benchmarks/areas" ]; then
-  echo "measuring"
-  # shellcheck disable=SC2046 # the areas, one a word
-  (cd "$output" && java -cp "$here/benchmarks/*:$here/lib/*" org.metrale.benchmarks.Main --quick \
-    --json "$output/benchmarks.json" $(cat "$here/benchmarks/areas")) >"$output/benchmarks.txt" 2>&1 ||
-    echo "some rows were not measured" >>"$output/benchmarks.txt"
-fi
+  --scan-class-path "$here/tests" --include-classname '.*[.](Hardware|.*Gpu)Test' --include-tag gpu >"$output/tests.log" 2>&1 || true
 
 status=0
 java -cp "$here/tests:$here/lib/*" org.metrale.gpu.hardware.HardwareReport "$output" || status=$?

@@ -2,9 +2,16 @@ package org.metrale.gpu;
 
 /** Says in words a user can act on why our own JNI glue did not load. */
 final class GlueProblem {
+  /** The versions of JavaCPP that COMPATIBILITY.md has rows for. */
+  private static final String KNOWN_JAVACPP = "1\\.5\\.1[0-4]";
+
   private GlueProblem() {}
 
   static String explain(String title, LinkageError problem) {
+    return explain(title, problem, NativeLibrary.javacppVersion());
+  }
+
+  static String explain(String title, LinkageError problem, String javacppVersion) {
     String text = allMessages(problem);
     String platform = System.getProperty("os.arch");
     StringBuilder out = new StringBuilder("the JNI glue for ");
@@ -21,12 +28,21 @@ final class GlueProblem {
       out.append(
           "\nthe folder that libraries are unpacked into does not allow execution or writing: set"
               + " -Dorg.bytedeco.javacpp.cachedir=FOLDER to one that does");
+    } else if (text.contains("no jnijavacpp")) {
+      out.append("\nthe jar of javacpp with the classifier linux-")
+          .append("aarch64".equals(platform) ? "arm64" : "x86_64")
+          .append(", of the same version as the one without, is not on the class path");
     } else if (text.contains("no jnimetrale") || text.contains("Could not find")) {
       out.append("\nthe jar with the classifier linux-")
           .append("aarch64".equals(platform) ? "arm64" : "x86_64")
           .append("-cuda is not on the class path, or this platform (")
           .append(platform)
           .append(") has none");
+    }
+    if (!javacppVersion.matches(KNOWN_JAVACPP)) {
+      out.append("\nJavaCPP ")
+          .append(javacppVersion)
+          .append(" is on the class path; 1.5.10 to 1.5.14 are known to work");
     }
     return out.toString();
   }

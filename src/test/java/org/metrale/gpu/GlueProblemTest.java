@@ -36,6 +36,23 @@ final class GlueProblemTest {
     assertEquals(text.indexOf("Read-only"), text.lastIndexOf("Read-only"), text);
   }
 
+  @Test
+  void namesTheVersionsOfJavacppThatAreKnownToWork() {
+    LinkageError problem = new NoSuchMethodError("Loader.something");
+    String text = GlueProblem.explain("NCCL", problem, "1.5.8");
+    assertTrue(text.contains("JavaCPP 1.5.8"), text);
+    assertTrue(text.contains("1.5.10 to 1.5.14"), text);
+    for (String known : new String[] {"1.5.10", "1.5.14"}) {
+      assertEquals(-1, GlueProblem.explain("NCCL", problem, known).indexOf("known to work"));
+    }
+  }
+
+  @Test
+  void namesTheJarWithJavacppsOwnBinaries() {
+    String text = explain("no jnijavacpp in java.library.path", null);
+    assertTrue(text.contains("jar of javacpp with the classifier linux-"), text);
+  }
+
   private static String explain(String message, Throwable cause) {
     LinkageError problem = new UnsatisfiedLinkError(message);
     problem.initCause(cause);

@@ -62,7 +62,7 @@ public final class HardwareReport {
       out.append(why.isEmpty() ? "" : ": " + why.lines().findFirst().orElse("")).append('\n');
     }
     out.append("\nbenchmarks\n");
-    out.append(text(folder.resolve("benchmarks.txt"), "NONE: this kit has no benchmarks\n"));
+    out.append(text(folder.resolve("benchmarks.txt"), "NONE: this kit does not measure\n"));
     out.append("\ndoctor\n").append(text(folder.resolve("doctor.txt"), "none\n"));
     Files.writeString(folder.resolve("report.txt"), out);
     System.out.print(out);
