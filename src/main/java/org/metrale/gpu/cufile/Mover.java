@@ -53,7 +53,7 @@ final class Mover {
 
   /** Whether a time can pass at all. What can wait for ever needs no thread that is left behind. */
   static boolean isLimited(Duration timeout) {
-    return timeout.getSeconds() < LONGEST_SECONDS;
+    return timeout.toSeconds() < LONGEST_SECONDS;
   }
 
   /** Moves bytes in the caller's thread, however long it takes; the caller keeps both open. */
