@@ -146,8 +146,10 @@ final class TransferThreads {
       if (problem == null) {
         return answer;
       }
-      // Its stack is the other thread's.
-      problem.addSuppressed(new IllegalStateException("the call was asked for here"));
+      // Its stack is the other thread's. One that is thrown again and again must not grow.
+      if (problem.getSuppressed().length == 0) {
+        problem.addSuppressed(new IllegalStateException("the call was asked for here"));
+      }
       if (problem instanceof Error error) {
         throw error;
       }

@@ -11,6 +11,11 @@
  * {@code CU_FILE_CUDA_DRIVER_ERROR} a code of the CUDA driver. A short read is an answer, not an
  * error.
  *
+ * <p><b>Blocking:</b> whatever moves bytes, opens, or waits is given up after the time of the call
+ * or of {@link org.metrale.gpu.cufile.CuFileOptions}; what has not returned then keeps its file and
+ * memory open until it does. Calls that only tell or note something (registering memory,
+ * parameters, statistics) are made straight.
+ *
  * <p><b>Layers:</b> uses the root package, {@code gpu.cuda} and the generated cuFile classes.
  *
  * <p><b>Threading:</b> everything but a {@link org.metrale.gpu.cufile.CuFileBatch} may be used from

@@ -181,11 +181,16 @@ final class TopCommand implements Callable<Integer> {
       TopSample sample = TopSample.read(session);
       show(sample, i == 0, most == 1);
       keep(sample);
-      next = Math.max(next + periodNanos, System.nanoTime());
+      next = after(next, System.nanoTime(), periodNanos);
       if (i + 1 < most && stop.await(next - System.nanoTime(), TimeUnit.NANOSECONDS)) {
         return;
       }
     }
+  }
+
+  /** Start to start; after a sample that came late a whole period, as the sampler does it. */
+  static long after(long start, long now, long periodNanos) {
+    return start + periodNanos - now >= 0 ? start + periodNanos : now + periodNanos;
   }
 
   private void show(TopSample sample, boolean first, boolean only) {

@@ -112,6 +112,12 @@ class TopTest {
   }
 
   @Test
+  void takesNoTwoSamplesCloserThanAskedAfterALateOne() {
+    assertEquals(1100, TopCommand.after(1000, 1030, 100));
+    assertEquals(1350, TopCommand.after(1000, 1250, 100));
+  }
+
+  @Test
   void refusesWhatCannotBeBeforeItSamples() throws Exception {
     Path nowhere = folder.resolve("nowhere").resolve("x.png");
     for (String argument :
@@ -127,7 +133,7 @@ class TopTest {
       ToolProcess top = ToolProcess.emulated("top", argument);
       assertEquals(2, top.exitCode(), argument + " " + top.err());
       assertEquals("", top.out(), argument);
-      assertTrue(top.err().startsWith("--"), argument + " " + top.err());
+      assertTrue(top.err().startsWith("top: --"), argument + " " + top.err());
     }
   }
 
