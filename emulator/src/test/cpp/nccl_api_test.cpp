@@ -357,3 +357,38 @@ TEST_CASE("leaves nothing behind after many communicators")
 }
 
 TEST_SUITE_END();
+
+/* From the header of NCCL's device side, which needs a CUDA compiler; only as far as is looked at.
+ */
+struct Properties {
+    size_t size;
+    unsigned int magic;
+    unsigned int version;
+    int rank;
+    int ranks;
+    int cuda_device;
+    char rest[152 - 28];
+};
+static_assert(sizeof(Properties) == 152, "the layout is NCCL's");
+extern "C" ncclResult_t ncclCommQueryProperties(ncclComm_t comm, Properties *properties);
+
+TEST_CASE("tells the properties that the caller has room for")
+{
+    on_ranks(2, [](Rank &self) {
+        const ncclConfig_t initial = NCCL_CONFIG_INITIALIZER;
+        Properties found{};
+        CHECK(ncclCommQueryProperties(self.comm, nullptr) == ncclInvalidArgument);
+        CHECK(ncclCommQueryProperties(self.comm, &found) == ncclInvalidArgument);
+        found.size = sizeof(found);
+        found.magic = initial.magic;
+        found.version = initial.version;
+        CHECK(ncclCommQueryProperties(self.comm, &found) == ncclSuccess);
+        CHECK(found.rank == self.rank);
+        CHECK(found.ranks == 2);
+        CHECK(found.cuda_device == self.rank);
+        found.size = offsetof(Properties, ranks);
+        found.ranks = 77;
+        CHECK(ncclCommQueryProperties(self.comm, &found) == ncclSuccess);
+        CHECK(found.ranks == 77);
+    });
+}

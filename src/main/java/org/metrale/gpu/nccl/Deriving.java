@@ -1,5 +1,6 @@
 package org.metrale.gpu.nccl;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
 
@@ -26,7 +27,7 @@ final class Deriving {
           child -> {
             int code = nativeCall.run(child, from);
             return code == NcclCalls.IN_PROGRESS
-                ? from.awaitChild(child, config.initTimeout())
+                ? awaitChild(from, child, config.initTimeout())
                 : code;
           },
           config.initTimeout());
@@ -37,6 +38,30 @@ final class Deriving {
       unnumbered.free();
       return Optional.empty();
     }
-    return Optional.of(new NcclCommunicator(unnumbered.renumbered(), parent));
+    return Optional.of(new NcclCommunicator(renumbered(unnumbered), parent));
+  }
+
+  /** Waits until a call on a communicator has made a child, or failed to; how it ended. */
+  private static int awaitChild(RankState from, RankState child, Duration timeout) {
+    int[] code = {NcclCalls.IN_PROGRESS};
+    Waiting.quietly(
+        () -> {
+          code[0] = (int) NcclCalls.ncclCommGetAsyncError(from.handle());
+          return child.handle() != 0 || code[0] != NcclCalls.IN_PROGRESS;
+        },
+        timeout);
+    return child.handle() != 0 ? NcclCalls.SUCCESS : code[0];
+  }
+
+  /** A child's rank and ranks, which its parent cannot tell. */
+  private static RankState renumbered(RankState child) {
+    int[] three = new int[3];
+    int code = NcclCalls.describe(child.handle(), three);
+    if (code != NcclCalls.SUCCESS) {
+      throw NcclCalls.failed("ncclCommUserRank", code, child.handle(), child.detail());
+    }
+    child.ranks = three[0];
+    child.rank = three[1];
+    return child;
   }
 }

@@ -5,6 +5,7 @@ import java.lang.invoke.VarHandle;
 import java.time.Duration;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.NativeResource;
@@ -27,12 +28,10 @@ final class Gate {
 
   private static final int CLOSED = 3;
   private static final VarHandle STATE;
-  private static final VarHandle CHECKS;
 
   static {
     try {
       STATE = MethodHandles.lookup().findVarHandle(Gate.class, "state", int.class);
-      CHECKS = MethodHandles.lookup().findVarHandle(Gate.class, "checks", long.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -41,11 +40,8 @@ final class Gate {
   private final RankState rank;
   private volatile int state;
 
-  /**
-   * Grows whenever somebody inside has written down which memory it uses, or leaves. Written behind
-   * the gate.
-   */
-  private volatile long checks;
+  /** Grows whenever somebody inside has written down which memory it uses, or leaves. */
+  private final AtomicLong checks = new AtomicLong();
 
   /** Who waits, in the order in which they came. */
   private final ConcurrentLinkedQueue<Turn> turns = new ConcurrentLinkedQueue<>();
@@ -84,7 +80,7 @@ final class Gate {
     if (!STATE.compareAndSet(this, CHECKING, INSIDE)) {
       throw closed();
     }
-    CHECKS.setVolatile(this, checks + 1);
+    checks.incrementAndGet();
   }
 
   private void enter(int as, Duration timeout) {
@@ -224,7 +220,7 @@ final class Gate {
 
   /** Leaves; the gate opens unless it was shut meanwhile. */
   void leave() {
-    CHECKS.setVolatile(this, checks + 1);
+    checks.incrementAndGet();
     open();
     if (!turns.isEmpty()) {
       handOver();
@@ -253,9 +249,9 @@ final class Gate {
   /** Waits until whoever is inside has written down which memory it uses; false if it has not. */
   boolean awaitChecked(Duration timeout) {
     // Others may come in meanwhile, one after the other; they see what is closed.
-    long seen = checks;
-    Waiting.quietly(() -> state != CHECKING || checks != seen, timeout);
-    return state != CHECKING || checks != seen;
+    long seen = checks.get();
+    Waiting.quietly(() -> state != CHECKING || checks.get() != seen, timeout);
+    return state != CHECKING || checks.get() != seen;
   }
 
   /** Whether somebody is inside; of an owner only certain after {@link #disown} and a barrier. */

@@ -170,30 +170,6 @@ final class RankState {
     }
   }
 
-  /** Waits until a call on this communicator has made a child, or failed to; how it ended. */
-  int awaitChild(RankState child, Duration timeout) {
-    int[] code = {NcclCalls.IN_PROGRESS};
-    Waiting.quietly(
-        () -> {
-          code[0] = (int) NcclCalls.ncclCommGetAsyncError(handle());
-          return child.handle() != 0 || code[0] != NcclCalls.IN_PROGRESS;
-        },
-        timeout);
-    return child.handle() != 0 ? NcclCalls.SUCCESS : code[0];
-  }
-
-  /** A child's rank and ranks, which its parent cannot tell. */
-  RankState renumbered() {
-    int[] three = new int[3];
-    int code = NcclCalls.describe(handle(), three);
-    if (code != NcclCalls.SUCCESS) {
-      throw NcclCalls.failed("ncclCommUserRank", code, handle(), detail());
-    }
-    ranks = three[0];
-    rank = three[1];
-    return this;
-  }
-
   void requireNotAborted() {
     if (failure != null && ending.isAborting()) {
       throw new IllegalStateException(
