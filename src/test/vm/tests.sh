@@ -43,7 +43,7 @@ main() {
     return
   fi
   junit 1500 --scan-class-path "$here/target/test-classes" --exclude-tag last || status=1
-  junit 180 --select-class org.metrale.gpu.rail.RdmaDeviceLossTest || status=1
+  junit 300 --select-class org.metrale.gpu.rail.RdmaDeviceLossTest || status=1
   return $status
 }
 
