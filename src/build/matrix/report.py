@@ -31,7 +31,7 @@ LEVELS = {
     "cuda": "Real libraries from Debian's packages, machine without a driver; functions against `nm -D`.",
     "javacpp": "Tests of the checked layers over the software GPU host (EMULATED), with that JavaCPP instead of the one of the build.",
     "java": "Tests of the checked layers over the software GPU host (EMULATED); the loader on both paths over fake libraries.",
-    "system": "The release's own C library and Java in a root folder of its own; the loader and collectives over the software GPU host (EMULATED).",
+    "system": "The release's own C library and Java in a root folder of its own; the loader over fake libraries, then tests; on arm64, in qemu, only that every type loads.",
     "header": "Parsed, generated and compiled; no library is involved.",
 }
 

@@ -109,8 +109,7 @@ final class BuiltLibraryTest {
 
   @ParameterizedTest
   @CsvSource({"linux-x86_64, 4096", "linux-arm64, 65536"})
-  void canBeMappedByKernelsWithTheLargestPages(String platform, long pageBytes)
-      throws IOException {
+  void canBeMappedByKernelsWithTheLargestPages(String platform, long pageBytes) throws IOException {
     for (Path file : files(platform)) {
       assertTrue(ElfFile.read(file).segmentAlignment() >= pageBytes, file::toString);
     }

@@ -27,8 +27,7 @@ final class CompatibilityTest {
                 RESULTS.toString())
             .redirectError(ProcessBuilder.Redirect.INHERIT)
             .start();
-    String rendered =
-        new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    String rendered = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     assertEquals(0, process.waitFor());
     assertEquals(
         rendered,

@@ -88,8 +88,7 @@ final class NativeImageConfigTest {
   @ValueSource(strings = {"linux-x86_64", "linux-arm64"})
   void whatTheGlueThrowsCanBeMade(String platform) throws Exception {
     List<JsonNode> found =
-        entries(platform, "jni-config.json")
-            .get(LibraryUnavailableException.class.getName());
+        entries(platform, "jni-config.json").get(LibraryUnavailableException.class.getName());
     assertTrue(
         found.stream()
             .anyMatch(
@@ -164,9 +163,7 @@ final class NativeImageConfigTest {
     try (Stream<Path> found = Files.walk(root.resolve("META-INF/native-image"));
         Stream<Path> ours = Files.walk(OURS)) {
       List<Path> out =
-          Stream.concat(found, ours)
-              .filter(one -> one.endsWith(file))
-              .collect(Collectors.toList());
+          Stream.concat(found, ours).filter(one -> one.endsWith(file)).collect(Collectors.toList());
       assertTrue(out.size() > 1, out::toString);
       return out;
     }

@@ -10,7 +10,9 @@ record DirectSpan(long headBytes, long lengthBytes) {
   /** Where nothing can pass by the page cache. */
   static final DirectSpan NONE = new DirectSpan(0, 0);
 
-  /** What begin and end of the middle are multiples of; ends and middle of a write share no page. */
+  /**
+   * What begin and end of the middle are multiples of; ends and middle of a write share no page.
+   */
   static long step(boolean write, long offsetAlignment, long pageBytes) {
     return write ? Math.max(offsetAlignment, pageBytes) : offsetAlignment;
   }
