@@ -47,12 +47,13 @@ public final class LoaderProbe {
     Thread second = asking(library, "second");
     synchronized (library) {
       first.start();
-      awaitBlocked(first, 20_000);
+      // Without a limit: who started this process has one, and may know how slow the machine is.
+      awaitBlocked(first, Long.MAX_VALUE / 1_000_000);
       second.start();
       awaitBlocked(second, 500); // it may wait for the class instead, which has no state of its own
     }
-    first.join(10_000);
-    second.join(10_000);
+    first.join();
+    second.join();
   }
 
   private static Thread asking(NativeLibrary library, String key) {
