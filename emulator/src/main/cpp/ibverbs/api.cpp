@@ -175,7 +175,7 @@ int fill_device(ibv_context *context, ibv_device_attr *out)
     out->sys_image_guid = out->node_guid;
     out->max_mr_size = limits.max_mr_bytes;
     out->page_size_cap = static_cast<uint64_t>(-sysconf(_SC_PAGESIZE));
-    out->vendor_id = 0x02c9;
+    out->vendor_id = static_cast<uint32_t>(limits.vendor_id);
     out->vendor_part_id = 4129;
     out->max_qp = limits.max_qp;
     out->max_qp_wr = limits.max_qp_wr;

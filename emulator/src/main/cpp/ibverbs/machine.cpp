@@ -122,6 +122,7 @@ Device::Device(int device_index) : index(device_index)
     limit("max_rd_atomic", limits.max_rd_atomic);
     limit("max_inline_bytes", limits.max_inline_bytes);
     limit("comp_vectors", limits.comp_vectors);
+    limit("vendor_id", limits.vendor_id);
     limits.max_rd_atomic = std::min(limits.max_rd_atomic, 255);
     limits.max_mr_bytes = static_cast<uint64_t>(
         number_of(index, "max_mr_bytes", static_cast<long long>(limits.max_mr_bytes)));

@@ -53,6 +53,7 @@ struct Limits {
     int max_rd_atomic = 16;
     int max_inline_bytes = 1024;
     int comp_vectors = 4;
+    int vendor_id = 0x02c9;
     bool dma_buf = true;
 };
 

@@ -64,6 +64,7 @@ class QueuePair : public std::enable_shared_from_this<QueuePair>
         ibv_wc_status status = IBV_WC_SUCCESS;
         bool stopped = false;   /* the queue pair changed its state meanwhile */
         bool swallowed = false; /* a fault: done, but never said */
+        bool hollow = false;    /* a fault: said to be done, but not, and the queue pair fails */
     };
 
     /* How one try of one part ended. */

@@ -108,7 +108,7 @@ void QueuePair::send_loop()
         bool room = complete_locked(request, outcome.status, bytes);
         if (!room)
             raise_locked(IBV_EVENT_QP_FATAL);
-        if (!room || outcome.status != IBV_WC_SUCCESS)
+        if (!room || outcome.status != IBV_WC_SUCCESS || outcome.hollow)
             enter_error_locked();
     }
     hang_up();
@@ -177,6 +177,7 @@ QueuePair::Outcome QueuePair::execute(const SendRequest &request, uint64_t gener
     }
     if (fault.code) {
         outcome.status = static_cast<ibv_wc_status>(*fault.code);
+        outcome.hollow = outcome.status == IBV_WC_SUCCESS;
         return outcome;
     }
     outcome.swallowed = fault.skip;

@@ -20,12 +20,17 @@ final class RailEnd {
   private final int wantedDepth;
   private final VerbsPath path;
   private final LocalQueuePair local;
+  private final boolean doubtful;
   private VerbsQueuePair pair;
 
   private RailEnd(
-      VerbsCompletionQueue completions, VerbsPreparedQueuePair prepared, RailSpec spec) {
+      VerbsCompletionQueue completions,
+      VerbsPreparedQueuePair prepared,
+      RailSpec spec,
+      boolean doubtful) {
     this.completions = completions;
     this.prepared = prepared;
+    this.doubtful = doubtful;
     this.wantedDepth = spec.depth();
     this.path = spec.path();
     this.local =
@@ -60,7 +65,7 @@ final class RailEnd {
         throw new IllegalStateException(
             spec.device() + " is on InfiniBand, whose peers need more than this handshake tells");
       }
-      return new RailEnd(completions, prepared, spec);
+      return new RailEnd(completions, prepared, spec, rails.domain(rail).device().isSoftRoce());
     } catch (RuntimeException e) {
       if (prepared != null) {
         prepared.close();
@@ -100,6 +105,14 @@ final class RailEnd {
 
   VerbsPath path() {
     return path;
+  }
+
+  /**
+   * Whether the device may say of the request at which the queue pair fails that it was done: Linux
+   * 6.1's Soft-RoCE does, when a peer's packets come out of order.
+   */
+  boolean isDoubtful() {
+    return doubtful;
   }
 
   boolean isClosed() {

@@ -26,7 +26,7 @@ final class RailLink implements RailChoice.Lane {
 
   private static final int STALL_PATIENCE = 4;
 
-  /** Marks the write of a fenced piece, which is done only when the read after it is. */
+  /** Marks the first request of a piece, which is done only when the one after it is. */
   private static final long FENCED = 1L << 32;
 
   /** What a link tells of. */
@@ -163,17 +163,22 @@ final class RailLink implements RailChoice.Lane {
     long near = order.offset() + piece.offset();
     long far = region.base() + order.target().offset() + piece.offset();
     int rkey = (int) region.rkey();
-    if (order.direction().equals(Direction.READ)) {
-      batch.read(slot, local, near, piece.lengthBytes(), far, rkey);
-      return;
+    Direction direction = order.direction();
+    // What follows is done only if the queue pair did not fail at the request before it.
+    boolean isFollowed = direction.equals(Direction.FENCED_WRITE) || end.isDoubtful();
+    long id = isFollowed ? slot | FENCED : slot;
+    if (direction.equals(Direction.READ)) {
+      batch.read(id, local, near, piece.lengthBytes(), far, rkey);
+    } else {
+      batch.write(id, local, near, piece.lengthBytes(), far, rkey);
     }
-    if (order.direction().equals(Direction.WRITE)) {
-      batch.write(slot, local, near, piece.lengthBytes(), far, rkey);
-      return;
+    long last = piece.lengthBytes() - 1;
+    if (isFollowed && direction.equals(Direction.WRITE)) {
+      // The peer need not allow reads: its last byte once more.
+      batch.write(slot, local, near + last, 1, far + last, rkey);
+    } else if (isFollowed) {
+      batch.read(slot, fenceMemory.region(rail), rail, 1, far + last, rkey);
     }
-    batch.write(slot | FENCED, local, near, piece.lengthBytes(), far, rkey);
-    long last = far + piece.lengthBytes() - 1;
-    batch.read(slot, fenceMemory.region(rail), rail, 1, last, rkey);
   }
 
   /** Posts what was taken. */

@@ -75,6 +75,14 @@ final class VerbsCalls {
     }
   }
 
+  static int vendor(ibv_context context) {
+    try (PointerScope scope = new PointerScope()) {
+      metrale_ibv_device_attr attributes = new metrale_ibv_device_attr();
+      check("ibv_query_device", verbs.metrale_ibv_query_device(context, attributes), "");
+      return attributes.vendor_id();
+    }
+  }
+
   static VerbsLimits limits(ibv_context context) {
     try (PointerScope scope = new PointerScope()) {
       metrale_ibv_device_attr found = new metrale_ibv_device_attr();

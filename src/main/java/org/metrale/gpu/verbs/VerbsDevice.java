@@ -13,6 +13,9 @@ import org.metrale.verbs.ibv_context;
  * milliseconds.
  */
 public final class VerbsDevice extends NativeResource {
+  /** What Linux's driver of that name says of its maker. */
+  private static final int SOFT_ROCE_VENDOR = 0xffffff;
+
   private final String name;
   private final ibv_context context;
 
@@ -67,6 +70,18 @@ public final class VerbsDevice extends NativeResource {
    */
   public String firmwareVersion() {
     return using(() -> VerbsCalls.firmwareVersion(context));
+  }
+
+  /**
+   * Whether this is Linux's Soft-RoCE, an adapter made of software.
+   *
+   * @return true if the device says so
+   * @throws VerbsException if the device does not answer
+   * @throws IllegalStateException if this device is closed
+   * @wraps {@code ibv_query_device}; verbs.h
+   */
+  public boolean isSoftRoce() {
+    return using(() -> VerbsCalls.vendor(context) == SOFT_ROCE_VENDOR);
   }
 
   /**

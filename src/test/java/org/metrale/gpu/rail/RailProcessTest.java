@@ -122,6 +122,15 @@ final class RailProcessTest {
     assertTrue(result.value("fault").contains(why), () -> result.value("fault"));
   }
 
+  /** Soft-RoCE says of the request at which its queue pair fails that it was done. */
+  @Test
+  void aReadThatIsSaidToBeDoneBeforeTheRailFailsIsDoneAgain() throws Exception {
+    ForkedJvm.Result result =
+        probe("ibv.vendor_id = 16777215\nfault = ibverbs.transfer device=1 call=7 code=0");
+    assertEquals("true", result.value("back"), result::toString);
+    assertTrue(result.value("fault").contains("IBV_WC_WR_FLUSH_ERR"), result::toString);
+  }
+
   private ForkedJvm.Result probe(String configuration, String... arguments) throws Exception {
     Path file = Files.write(folder.resolve("emulator.conf"), List.of(configuration));
     ForkedJvm.Result result =

@@ -23,8 +23,7 @@ final class RailTakeDownTest {
   }
 
   private static RailHost host() throws Exception {
-    return new RailHost(
-        RdmaDevices.servers(), RdmaDevices.clients(), BYTES, RailDialect.READ_ONLY);
+    return new RailHost(RdmaDevices.servers(), RdmaDevices.clients(), BYTES, RailDialect.READ_ONLY);
   }
 
   @Test
