@@ -34,8 +34,8 @@ class MainTest {
   @ParameterizedTest
   @CsvSource({
     "top --frobnicate, Unknown option: '--frobnicate'",
-    "top --interval=-1, --interval -1.0: expected at least",
-    "top --interval=NaN, --interval NaN: expected at least",
+    "top --interval=-1, --interval -1.0: expected 0.05 to 86400 seconds",
+    "top --interval=NaN, --interval NaN: expected 0.05 to 86400 seconds",
     "top --interval=soon, 'soon' is not a double",
     "top --count=0, --count 0: expected at least 1",
     "top --json --csv, mutually exclusive",
