@@ -3,12 +3,15 @@ package org.metrale.gpu.cufile;
 import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Supplier;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.GpuException;
@@ -188,13 +191,15 @@ public final class CuFileBatch extends NativeResource {
   /**
    * Submits transfers.
    *
-   * <p>What cuFile refuses while others of the same call have begun is an event that says so.
+   * <p>What cuFile refuses while others of the same call have begun is an event that says so. If
+   * this throws and some have begun, or may have, an event comes for each of them; else for none.
    *
    * <p><b>Blocking:</b> at most {@link CuFileOptions#transferTimeout()} a context of the memory,
    * and for each transfer that goes without cuFile.
    *
    * @param transfers what to do, at most as many as there is room for
-   * @throws CuFileException if cuFile refuses them and none has begun
+   * @throws CuFileException if cuFile refuses them and none has begun, or with {@link
+   *     CuFileException#isUnfinished()} if it has not returned in time
    * @throws IllegalStateException if there is no room for them, or an earlier call of cuFile has
    *     not returned yet
    * @wraps {@code cuFileBatchIOSubmit}; cufile.h, cuFile 1.2 and later
@@ -208,15 +213,12 @@ public final class CuFileBatch extends NativeResource {
     try {
       requireIdle();
       List<Long> cookies = new ArrayList<>();
-      boolean submitted = false;
+      Set<Long> handed = new HashSet<>();
       try {
-        submit(transfers, cookies);
-        submitted = true;
-      } finally {
-        if (!submitted && running == null) {
-          cookies.forEach(this::take);
-          cookies.forEach(made::remove);
-        }
+        submit(transfers, cookies, handed);
+      } catch (RuntimeException | Error e) {
+        giveUp(cookies, handed, e instanceof GpuException problem ? problem : null);
+        throw e;
       }
     } finally {
       release();
@@ -233,14 +235,17 @@ public final class CuFileBatch extends NativeResource {
    * @return their events, fewer than asked for if the time ended first
    * @throws InterruptedException if the thread was interrupted while it waited; no event is lost
    * @throws CuFileException if cuFile refuses
-   * @throws IllegalStateException if an earlier call of cuFile has not returned yet
+   * @throws IllegalStateException if an earlier call of cuFile has not returned yet and there is no
+   *     event of a transfer that was not part of it
    * @wraps {@code cuFileBatchIOGetStatus}; cufile.h, cuFile 1.2 and later
    */
   public List<Event> poll(int atLeast, Duration timeout) throws InterruptedException {
     acquire();
     try {
-      requireIdle();
-      if (batch != 0) {
+      if (made.isEmpty()) {
+        requireIdle();
+      }
+      if (batch != 0 && isIdle()) {
         long most = Long.MAX_VALUE / 4;
         collect(atLeast, System.nanoTime() + Math.min(Backoff.nanos(timeout), most));
       }
@@ -308,7 +313,13 @@ public final class CuFileBatch extends NativeResource {
     return "cuFile batch of " + capacity;
   }
 
-  private void submit(List<Request> transfers, List<Long> cookies) {
+  /**
+   * Submits, contexts one after the other.
+   *
+   * @param cookies gets the cookies of all transfers
+   * @param handed gets those that cuFile may work on
+   */
+  private void submit(List<Request> transfers, List<Long> cookies, Set<Long> handed) {
     Map<Long, List<Long>> byContext = new LinkedHashMap<>();
     List<Long> without = new ArrayList<>();
     for (Request request : transfers) {
@@ -321,19 +332,37 @@ public final class CuFileBatch extends NativeResource {
         byContext.computeIfAbsent(context, key -> new ArrayList<>()).add(cookie);
       }
     }
-    boolean begun = false;
     for (Map.Entry<Long, List<Long>> group : byContext.entrySet()) {
       try {
-        submit(group.getKey(), group.getValue());
-        begun = true;
+        submit(group.getKey(), group.getValue(), handed);
       } catch (GpuException e) {
-        if (!begun || running != null) {
+        if (running != null) {
+          throw e;
+        }
+        group.getValue().forEach(handed::remove); // refused
+        if (handed.isEmpty()) {
           throw e;
         }
         fail(group.getValue(), e);
       }
     }
     without.forEach(cookie -> made.put(cookie, now(pending.get(cookie).request())));
+  }
+
+  /**
+   * After a failure: forgets all transfers if none has begun. Else what cuFile was given stays
+   * open, what is done keeps its event, and the others get one.
+   */
+  private void giveUp(List<Long> cookies, Set<Long> handed, GpuException problem) {
+    if (handed.isEmpty() && Collections.disjoint(cookies, made.keySet())) {
+      cookies.forEach(this::take);
+      return;
+    }
+    fail(
+        cookies.stream()
+            .filter(cookie -> !handed.contains(cookie) && !made.containsKey(cookie))
+            .toList(),
+        problem);
   }
 
   @SuppressWarnings("MustBeClosed") // closed by take(), with the transfer's event
@@ -345,7 +374,7 @@ public final class CuFileBatch extends NativeResource {
   }
 
   /** Submits transfers of one context, which is current for all of one call. */
-  private void submit(long context, List<Long> cookies) {
+  private void submit(long context, List<Long> cookies, Set<Long> handed) {
     int count = 0;
     for (long cookie : cookies) {
       CuFileCalls.batchRequest(requests, count++, entry(pending.get(cookie).request(), cookie));
@@ -358,6 +387,7 @@ public final class CuFileBatch extends NativeResource {
               return null;
             });
     running = new Submission(task, cookies);
+    handed.addAll(cookies);
     finish(task, "cuFileBatchIOSubmit");
   }
 
@@ -383,24 +413,36 @@ public final class CuFileBatch extends NativeResource {
 
   /** Refuses what would use the arrays of a call that was given up waiting for. */
   private void requireIdle() {
-    if (running != null) {
-      if (!running.task.isOver()) {
-        throw new IllegalStateException(this + ": a call of cuFile has not returned yet");
-      }
-      Submission over = running;
-      running = null;
-      try {
-        over.task.answer();
-      } catch (GpuException e) {
-        fail(over.cookies, e);
-      }
+    if (!isIdle()) {
+      throw new IllegalStateException(this + ": a call of cuFile has not returned yet");
     }
   }
 
+  /** Whether no submission runs; makes the events of one that was refused late. */
+  private boolean isIdle() {
+    if (running == null) {
+      return true;
+    }
+    if (!running.task.isOver()) {
+      return false;
+    }
+    Submission over = running;
+    running = null;
+    try {
+      over.task.answer();
+    } catch (GpuException e) {
+      fail(over.cookies, e);
+    }
+    return true;
+  }
+
+  /** Makes events; the problem may be null. */
   private void fail(List<Long> cookies, GpuException problem) {
     for (long cookie : cookies) {
       Request request = pending.get(cookie).request();
-      made.put(cookie, new Event(request, Status.FAILED, Optional.empty(), Optional.of(problem)));
+      made.put(
+          cookie,
+          new Event(request, Status.FAILED, Optional.empty(), Optional.ofNullable(problem)));
     }
   }
 

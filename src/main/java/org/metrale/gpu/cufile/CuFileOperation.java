@@ -2,9 +2,12 @@ package org.metrale.gpu.cufile;
 
 import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.PendingWork;
 import org.metrale.gpu.cuda.CudaStream;
 
 /**
@@ -25,6 +28,12 @@ public final class CuFileOperation extends NativeResource {
   private static final int ANSWER = 3 * Long.BYTES;
   private static final Duration STREAM_TIMEOUT = Duration.ofMinutes(1);
 
+  /**
+   * Operations that nobody was given, since the call that makes them had not returned in time or
+   * failed. Guarded by itself.
+   */
+  private static final List<CuFileOperation> LEFT = new ArrayList<>();
+
   private final CuFileHandle file;
   private final Work work;
 
@@ -32,6 +41,13 @@ public final class CuFileOperation extends NativeResource {
   private final long arguments;
 
   private final CuFileTransfer madeAtOnce;
+
+  /** Whether a thread is in the call that queues this. */
+  private volatile boolean queueing;
+
+  static {
+    PendingWork.add(new Left());
+  }
 
   private CuFileOperation(
       CuFileHandle file,
@@ -49,6 +65,21 @@ public final class CuFileOperation extends NativeResource {
   /** What to transfer. */
   record Work(boolean write, long lengthBytes, long fileOffsetBytes, long memoryOffsetBytes) {}
 
+  /** Closes what was left behind once nothing uses it any more. */
+  private static final class Left implements PendingWork.Source {
+    @Override
+    public String userOf(NativeResource memory) {
+      return null; // each operation is a dependent of its memory
+    }
+
+    @Override
+    public void settle() {
+      synchronized (LEFT) {
+        LEFT.removeIf(CuFileOperation::closeIfOver);
+      }
+    }
+  }
+
   @MustBeClosed
   static CuFileOperation start(
       CuFileHandle file, CuFileBuffer buffer, CudaStream stream, Work work) {
@@ -59,25 +90,38 @@ public final class CuFileOperation extends NativeResource {
     CuFileCalls.store(arguments, work.lengthBytes);
     CuFileCalls.store(arguments + Long.BYTES, work.fileOffsetBytes);
     CuFileCalls.store(arguments + 2 * Long.BYTES, work.memoryOffsetBytes);
-    CuFileCalls.store(arguments + ANSWER, PENDING);
+    CuFileCalls.store(arguments + ANSWER, 0); // nothing is pending before the call
     CuFileOperation out;
     try {
       out = new CuFileOperation(file, work, arguments, null, file, buffer, stream);
-    } catch (IllegalStateException e) {
+    } catch (RuntimeException | Error e) {
       CuFileCalls.free(arguments);
       throw e;
     }
     try {
       out.submit(buffer, stream);
       return out;
-    } catch (RuntimeException e) {
-      // What has not returned yet may still use all of it.
-      if (!(e instanceof CuFileException refused && refused.isUnfinished())) {
-        CuFileCalls.store(arguments + ANSWER, 0); // nothing is pending
-        out.close();
-      }
+    } catch (RuntimeException | Error e) {
+      out.leave();
       throw e;
     }
+  }
+
+  /** Closes this, at once or when what has not returned yet, and may still use all of it, has. */
+  private void leave() {
+    synchronized (LEFT) {
+      if (!closeIfOver()) {
+        LEFT.add(this);
+      }
+    }
+  }
+
+  private boolean closeIfOver() {
+    if (queueing || CuFileCalls.load(arguments + ANSWER) == PENDING) {
+      return false;
+    }
+    close();
+    return true;
   }
 
   @MustBeClosed
@@ -101,9 +145,10 @@ public final class CuFileOperation extends NativeResource {
         file.file().where(work.fileOffsetBytes, work.lengthBytes, "route=" + file.route());
     Duration timeout = file.transferTimeout();
     acquire();
+    queueing = true;
     TransferThreads.Task<Object> task =
         TransferThreads.instance()
-            .start(() -> submit(span, stream.address(), where), this::release, answer -> {});
+            .start(() -> submit(span, stream.address(), where), this::returned, answer -> {});
     if (!task.awaitThroughInterrupts(timeout) && task.leave()) {
       throw CuFileException.unfinished(work.write ? "cuFileWriteAsync" : "cuFileReadAsync", where);
     }
@@ -111,12 +156,26 @@ public final class CuFileOperation extends NativeResource {
   }
 
   private Object submit(CuFileSpan span, long stream, CuFileException.Where where) {
-    if (work.write) {
-      CuFileCalls.cuFileWriteAsync(span, arguments, stream, where);
-    } else {
-      CuFileCalls.cuFileReadAsync(span, arguments, stream, where);
+    boolean queued = false;
+    CuFileCalls.store(arguments + ANSWER, PENDING);
+    try {
+      if (work.write) {
+        CuFileCalls.cuFileWriteAsync(span, arguments, stream, where);
+      } else {
+        CuFileCalls.cuFileReadAsync(span, arguments, stream, where);
+      }
+      queued = true;
+    } finally {
+      if (!queued) {
+        CuFileCalls.store(arguments + ANSWER, 0);
+      }
     }
     return null;
+  }
+
+  private void returned() {
+    release();
+    queueing = false;
   }
 
   /**

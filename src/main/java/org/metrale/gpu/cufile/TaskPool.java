@@ -5,7 +5,6 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -22,13 +21,13 @@ final class TaskPool {
 
   private final int threads;
   private final long taskBytes;
-  private final ExecutorService helpers;
+  private final ThreadPoolExecutor helpers;
 
   TaskPool(CuFileOptions options) {
     threads = options.threads();
     taskBytes = options.taskSizeBytes();
     AtomicInteger number = new AtomicInteger();
-    ThreadPoolExecutor pool =
+    helpers =
         new ThreadPoolExecutor(
             Math.max(1, threads - 1),
             Math.max(1, threads - 1),
@@ -40,8 +39,7 @@ final class TaskPool {
               thread.setDaemon(true);
               return thread;
             });
-    pool.allowCoreThreadTimeOut(true);
-    helpers = pool;
+    helpers.allowCoreThreadTimeOut(true);
   }
 
   boolean isShared(long lengthBytes) {
@@ -97,9 +95,16 @@ final class TaskPool {
     return done;
   }
 
-  private static void awaitAll(List<Future<?>> parts) {
+  /**
+   * Waits for helpers that have begun. One that has not, because other transfers keep all threads
+   * busy or hang in them, has nothing left to do: no part is free any more.
+   */
+  private void awaitAll(List<Future<?>> parts) {
     RuntimeException first = null;
     for (Future<?> part : parts) {
+      if (part instanceof Runnable task && helpers.remove(task)) {
+        continue;
+      }
       try {
         await(part);
       } catch (RuntimeException e) {

@@ -428,6 +428,62 @@ final class CuFileEmulatorTest {
     assertTrue(result.value("closeBuffer").startsWith("IllegalStateException"), result.output());
   }
 
+  @ParameterizedTest
+  @CsvSource({"''", "' code=5022'"})
+  void keepsNothingForQueueingThatReturnedLate(String code) throws Exception {
+    ForkedJvm.Result result =
+        run(trouble("asyncLate", "cufile.cuFileReadAsync call=1 block=1500" + code));
+    assertEquals("true", result.value("readUnfinished"));
+    assertEquals("true", result.value("closedLater"));
+  }
+
+  @Test
+  void tellsWhatABatchDidNotBeginBehindACallThatDoesNotReturn() throws Exception {
+    ForkedJvm.Result result = run(trouble("submitApart", "cufile.cuFileBatchIOSubmit call=1 hang"));
+    assertEquals("true", result.value("submitUnfinished"));
+    assertEquals("3", result.value("open"));
+    assertNotBegun(result);
+    assertEquals(2, result.values("event").size(), result.output());
+    assertTrue(result.value("poll").contains("has not returned yet"), result.output());
+    assertEquals("true", result.value("closedOthers"));
+    assertTrue(result.value("closeBuffer").startsWith("IllegalStateException"), result.output());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"'', CUFILE_COMPLETE", "' code=5022', CUFILE_FAILED"})
+  void endsABatchThatWasSubmittedLate(String code, String first) throws Exception {
+    ForkedJvm.Result result =
+        run(trouble("submitLate", "cufile.cuFileBatchIOSubmit call=1 block=1500" + code));
+    assertEquals("true", result.value("submitUnfinished"));
+    assertNotBegun(result);
+    assertEquals(3, result.values("event").size(), result.output());
+    assertTrue(
+        result.values("event").stream().anyMatch(event -> event.startsWith("0 " + first + " ")),
+        result.output());
+    assertEquals("true", result.value("closed"));
+  }
+
+  private static void assertNotBegun(ForkedJvm.Result result) {
+    for (String offset : new String[] {"4096", "8192"}) {
+      String start = offset + " CUFILE_FAILED cuFileBatchIOSubmit: ETIMEDOUT";
+      assertTrue(
+          result.values("event").stream().anyMatch(event -> event.startsWith(start)),
+          result.output());
+    }
+  }
+
+  @Test
+  void keepsWhatCuFileWasGivenOpenWhenTheRestOfABatchBreaks() throws Exception {
+    ForkedJvm.Result result = run(trouble("batchBroken", ""));
+    assertTrue(result.value("submit").startsWith("IllegalStateException"), result.output());
+    assertEquals("2", result.value("open"));
+    assertTrue(result.value("closeBuffer").startsWith("IllegalStateException"), result.output());
+    assertEquals(
+        java.util.List.of("0 CUFILE_COMPLETE ", "8192 CUFILE_FAILED "),
+        result.values("event").stream().sorted().toList());
+    assertEquals("true", result.value("closed"));
+  }
+
   @Test
   void keepsLogOutOfWorkingFolder() throws Exception {
     run(jvm("open").environment("METRALE_EMULATOR_CUFILE_LOG", 1));

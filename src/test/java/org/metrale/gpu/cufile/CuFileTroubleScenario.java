@@ -6,8 +6,11 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 import org.metrale.gpu.GpuException;
+import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaContext;
+import org.metrale.gpu.cuda.CudaStream;
 import org.metrale.gpu.cuda.DeviceMemory;
 import org.metrale.gpu.cufile.CuFileScenario.Setting;
 
@@ -43,6 +46,13 @@ public final class CuFileTroubleScenario {
           with(options.withTimeouts(LONG, SHORT), file, CuFileTroubleScenario::submitHang);
       case "asyncHang" ->
           with(options.withTimeouts(LONG, SHORT), file, CuFileTroubleScenario::asyncHang);
+      case "asyncLate" ->
+          with(options.withTimeouts(LONG, SHORT), file, CuFileTroubleScenario::asyncLate);
+      case "submitApart" ->
+          with(options.withTimeouts(LONG, SHORT), file, CuFileTroubleScenario::submitApart);
+      case "submitLate" ->
+          with(options.withTimeouts(LONG, SHORT), file, CuFileTroubleScenario::submitLate);
+      case "batchBroken" -> with(options, file, CuFileTroubleScenario::batchBroken);
       default -> throw new IllegalArgumentException(arguments[0]);
     }
     say("ended", true);
@@ -76,6 +86,16 @@ public final class CuFileTroubleScenario {
       say(key + "Unfinished", e.isUnfinished());
       say(key + "Cuda", e.cudaCode().orElse(-1));
     }
+  }
+
+  private static void tell(CuFileBatch.Event event) {
+    say(
+        "event",
+        event.request().fileOffsetBytes()
+            + " "
+            + event.status().symbol()
+            + " "
+            + event.problem().map(GpuException::getMessage).orElse(""));
   }
 
   private static void hang(Setting setting) {
@@ -122,10 +142,24 @@ public final class CuFileTroubleScenario {
     tell("first", thrown(() -> setting.handle().read(setting.buffer(), 0, 0, 4096, SHORT)));
     tell("close", thrown(() -> close(setting.handle())));
     say("second", setting.handle().read(setting.buffer(), 0, 0, 4096).lengthBytes());
+    closeLater(setting.buffer());
+    say("closedLater", true);
+  }
+
+  private static void closeLater(NativeResource resource) {
+    retry(
+        () -> {
+          resource.close();
+          return resource.isClosed();
+        });
+  }
+
+  /** Until it is not refused any more, for a while. */
+  private static <T> T retry(Supplier<T> call) {
     long deadline = System.nanoTime() + LONG.toNanos();
-    while (!setting.buffer().isClosed()) {
+    while (true) {
       try {
-        setting.buffer().close();
+        return call.get();
       } catch (IllegalStateException e) {
         if (System.nanoTime() - deadline > 0) {
           throw e;
@@ -133,7 +167,6 @@ public final class CuFileTroubleScenario {
         Thread.onSpinWait();
       }
     }
-    say("closedLater", true);
   }
 
   private static void interrupt(Setting setting) {
@@ -227,15 +260,7 @@ public final class CuFileTroubleScenario {
               new CuFileBatch.Request(setting.handle(), false, setting.buffer(), 0, 0, 4096),
               new CuFileBatch.Request(setting.handle(), false, there, 0, 4096, 4096),
               new CuFileBatch.Request(setting.handle(), false, setting.buffer(), 4096, 0, 4096)));
-      for (CuFileBatch.Event event : events(batch, 3)) {
-        say(
-            "event",
-            event.request().fileOffsetBytes()
-                + " "
-                + event.status().symbol()
-                + " "
-                + event.problem().map(GpuException::getMessage).orElse(""));
-      }
+      events(batch, 3).forEach(CuFileTroubleScenario::tell);
     }
     say("submissions", setting.driver().statistics().batchSubmissions());
   }
@@ -301,10 +326,94 @@ public final class CuFileTroubleScenario {
   }
 
   private static void asyncHang(Setting setting) throws Exception {
-    org.metrale.gpu.cuda.CudaStream stream =
-        org.metrale.gpu.cuda.CudaStream.create(setting.context());
+    CudaStream stream = CudaStream.create(setting.context());
     tell("read", thrown(() -> setting.handle().readAsync(setting.buffer(), 0, 0, 4096, stream)));
     tell("closeBuffer", thrown(() -> close(setting.buffer())));
+  }
+
+  /** A call that queues after its caller has gone, or fails then: nothing stays open for it. */
+  private static void asyncLate(Setting setting) throws Exception {
+    try (CudaStream stream = CudaStream.create(setting.context())) {
+      tell("read", thrown(() -> setting.handle().readAsync(setting.buffer(), 0, 0, 4096, stream)));
+      closeLater(setting.buffer());
+    }
+    close(setting.handle());
+    say("closedLater", true);
+  }
+
+  /** A call for one context hangs: what was to go to another one, and without cuFile, is told. */
+  private static void submitApart(Setting setting) throws Exception {
+    CuFileBatch batch = CuFileBatch.create(setting.driver(), 8);
+    Path path = Path.of(setting.handle().file().path());
+    try (CudaContext other = CudaContext.openPrimary(1);
+        DeviceMemory memory = DeviceMemory.allocate(other, 8192);
+        CuFileBuffer there = CuFileBuffer.register(setting.driver(), CuFileMemory.of(memory));
+        CuFileHandle without =
+            CuFileHandle.open(setting.driver(), path, CuFilePolicy.FORCE_POSIX)) {
+      tell("submit", thrown(() -> submit(batch, parts(setting, there, without))));
+      say("open", batch.openTransfers());
+      batch.poll(3, SHORT).forEach(CuFileTroubleScenario::tell);
+      tell("poll", thrown(() -> batch.poll(1, SHORT)));
+    }
+    say("closedOthers", true);
+    tell("closeBuffer", thrown(() -> close(setting.buffer())));
+  }
+
+  /** As before, but the call returns in the end. */
+  private static void submitLate(Setting setting) throws Exception {
+    Path path = Path.of(setting.handle().file().path());
+    try (CudaContext other = CudaContext.openPrimary(1);
+        DeviceMemory memory = DeviceMemory.allocate(other, 8192);
+        CuFileBuffer there = CuFileBuffer.register(setting.driver(), CuFileMemory.of(memory));
+        CuFileHandle without = CuFileHandle.open(setting.driver(), path, CuFilePolicy.FORCE_POSIX);
+        CuFileBatch batch = CuFileBatch.create(setting.driver(), 8)) {
+      tell("submit", thrown(() -> submit(batch, parts(setting, there, without))));
+      while (batch.openTransfers() > 0) {
+        retry(() -> polled(batch)).forEach(CuFileTroubleScenario::tell);
+      }
+    }
+    say("closed", true);
+  }
+
+  private static List<CuFileBatch.Event> polled(CuFileBatch batch) {
+    try {
+      return batch.poll(1, LONG);
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static Object submit(CuFileBatch batch, List<CuFileBatch.Request> requests) {
+    batch.submit(requests);
+    return "submitted";
+  }
+
+  private static List<CuFileBatch.Request> parts(
+      Setting setting, CuFileBuffer there, CuFileHandle without) {
+    return List.of(
+        new CuFileBatch.Request(setting.handle(), false, setting.buffer(), 0, 0, 4096),
+        new CuFileBatch.Request(setting.handle(), false, there, 0, 4096, 4096),
+        new CuFileBatch.Request(without, false, setting.buffer(), 4096, 8192, 4096));
+  }
+
+  /** What cuFile was given stays open when something else breaks in the same call. */
+  private static void batchBroken(Setting setting) throws Exception {
+    Path path = Path.of(setting.handle().file().path());
+    setting.driver().bounce(setting.context()).close();
+    try (CuFileHandle without =
+            CuFileHandle.open(setting.driver(), path, CuFilePolicy.FORCE_POSIX);
+        CuFileBatch batch = CuFileBatch.create(setting.driver(), 8)) {
+      List<CuFileBatch.Request> requests =
+          List.of(
+              new CuFileBatch.Request(setting.handle(), false, setting.buffer(), 0, 0, 4096),
+              new CuFileBatch.Request(without, false, setting.buffer(), 4096, 8192, 4096));
+      tell("submit", thrown(() -> submit(batch, requests)));
+      say("open", batch.openTransfers());
+      tell("closeBuffer", thrown(() -> close(setting.buffer())));
+      events(batch, 2).forEach(CuFileTroubleScenario::tell);
+    }
+    close(setting.buffer());
+    say("closed", true);
   }
 
   private static void openHang(CuFileOptions options, Path file) throws Exception {

@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -261,6 +262,52 @@ final class PosixFileTest {
       assertEquals(4096, events.get(0).transfer().get().lengthBytes());
       assertEquals(CuFileBatch.Status.FAILED, events.get(1).status());
       assertTrue(events.get(1).problem().get().getMessage().contains("EBADF"));
+    }
+  }
+
+  /** Threads that hang in one file's storage do not hold up the transfers of another. */
+  @Test
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void sharesNothingWithThreadsThatHang() throws Exception {
+    CountDownLatch inside = new CountDownLatch(3);
+    CountDownLatch end = new CountDownLatch(1);
+    long[] answers = new long[1];
+    Thread hanging =
+        new Thread(
+            () ->
+                answers[0] =
+                    driver
+                        .pool()
+                        .share(
+                            SIZE,
+                            0,
+                            (from, length) -> {
+                              inside.countDown();
+                              awaitThroughInterrupts(end);
+                              return length;
+                            }));
+    hanging.start();
+    try {
+      inside.await();
+      try (CuFileHandle handle = CuFileHandle.open(driver, file, CuFilePolicy.ALLOW_COMPAT)) {
+        assertReads(handle, 0, SIZE, 0);
+      }
+    } finally {
+      end.countDown();
+      hanging.join();
+    }
+    assertEquals(SIZE, answers[0]);
+  }
+
+  private static void awaitThroughInterrupts(CountDownLatch latch) {
+    boolean over = false;
+    while (!over) {
+      try {
+        latch.await();
+        over = true;
+      } catch (InterruptedException e) {
+        // Storage that hangs cares for no interrupt.
+      }
     }
   }
 }
