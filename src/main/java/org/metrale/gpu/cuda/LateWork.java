@@ -77,12 +77,22 @@ final class LateWork {
     running.incrementAndGet();
     answer.whenComplete(
         (made, problem) -> {
-          running.decrementAndGet();
-          if (problem == null) {
-            late.accept(made);
-          } else {
-            LOG.log(Level.WARNING, call + " came back late and failed", problem);
+          try {
+            if (problem == null) {
+              late.accept(made);
+            } else {
+              report(call, problem);
+            }
+          } catch (RuntimeException | Error e) {
+            report(call, e);
+          } finally {
+            // Only now: what it made is ended again.
+            running.decrementAndGet();
           }
         });
+  }
+
+  private static void report(String call, Throwable problem) {
+    LOG.log(Level.WARNING, call + " came back late and failed", problem);
   }
 }

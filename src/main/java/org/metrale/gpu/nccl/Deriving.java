@@ -1,7 +1,5 @@
 package org.metrale.gpu.nccl;
 
-import java.time.Duration;
-import java.util.List;
 import java.util.Optional;
 
 /** Makes a communicator out of another one: split, shrink, grow. */
@@ -21,16 +19,10 @@ final class Deriving {
     RankState unnumbered = new RankState(from.context, config, from.rank, from.ranks);
     from.gate.enter(config.initTimeout());
     try {
-      Joining.join(
-          call,
-          List.of(unnumbered),
-          child -> {
-            int code = nativeCall.run(child, from);
-            return code == NcclCalls.IN_PROGRESS
-                ? awaitChild(from, child, config.initTimeout())
-                : code;
-          },
-          config.initTimeout());
+      // Only now: an abort that had the gate before has freed what NCCL would be called with.
+      from.requireNotAborted();
+      Joining.derive(
+          call, unnumbered, from, child -> nativeCall.run(child, from), config.initTimeout());
     } finally {
       from.gate.leave();
     }
@@ -38,19 +30,12 @@ final class Deriving {
       unnumbered.free();
       return Optional.empty();
     }
-    return Optional.of(new NcclCommunicator(renumbered(unnumbered), parent));
-  }
-
-  /** Waits until a call on a communicator has made a child, or failed to; how it ended. */
-  private static int awaitChild(RankState from, RankState child, Duration timeout) {
-    int[] code = {NcclCalls.IN_PROGRESS};
-    Waiting.quietly(
-        () -> {
-          code[0] = (int) NcclCalls.ncclCommGetAsyncError(from.handle());
-          return child.handle() != 0 || code[0] != NcclCalls.IN_PROGRESS;
-        },
-        timeout);
-    return child.handle() != 0 ? NcclCalls.SUCCESS : code[0];
+    try {
+      return Optional.of(new NcclCommunicator(renumbered(unnumbered), parent));
+    } catch (RuntimeException | Error e) {
+      Joining.giveUp(unnumbered, e);
+      throw e;
+    }
   }
 
   /** A child's rank and ranks, which its parent cannot tell. */

@@ -89,18 +89,18 @@ final class Ending {
 
   /** Tells NCCL to stop and waits until it has, within a bound. */
   void revoke(Duration timeout) {
-    CompletableFuture<Integer> answer =
-        BoundedCall.start(() -> NcclCalls.ncclCommRevoke(state.handle()));
+    CompletableFuture<Integer> answer = state.start(() -> NcclCalls.ncclCommRevoke(state.handle()));
     int[] code = {NcclCalls.IN_PROGRESS};
     Waiting.quietly(
         () -> {
-          if (answer.isDone()) {
+          // An abort frees what would be asked.
+          if (answer.isDone() && !isAborting()) {
             code[0] = BoundedCall.answer(answer);
             if (code[0] == NcclCalls.IN_PROGRESS) {
               code[0] = (int) NcclCalls.ncclCommGetAsyncError(state.handle());
             }
           }
-          return code[0] != NcclCalls.IN_PROGRESS;
+          return code[0] != NcclCalls.IN_PROGRESS || isAborting();
         },
         timeout);
     if (code[0] != NcclCalls.SUCCESS) {
@@ -152,8 +152,10 @@ final class Ending {
   void closeOrderly() {
     long begin = System.nanoTime();
     Duration limit = state.config.closeTimeout();
+    boolean entered = false;
     try {
       state.gate.enter(limit);
+      entered = true;
       state.gate.shut();
       state.manageInside(
           "ncclCommFinalize",
@@ -162,6 +164,10 @@ final class Ending {
       state.progress.poll();
     } catch (RuntimeException e) {
       throw abortInstead(e);
+    } finally {
+      if (entered) {
+        state.gate.leave();
+      }
     }
     long left = Math.max(1, Backoff.nanos(limit) - (System.nanoTime() - begin));
     destroy(Duration.ofNanos(left), limit);

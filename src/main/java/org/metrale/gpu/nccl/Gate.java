@@ -27,6 +27,10 @@ final class Gate {
   private static final int INSIDE = 2;
 
   private static final int CLOSED = 3;
+
+  /** Shut while somebody is inside. */
+  private static final int CLOSING = 4;
+
   private static final VarHandle STATE;
 
   static {
@@ -53,7 +57,7 @@ final class Gate {
   private Owner last;
 
   /** Native memory for owners; 0 before there was one. */
-  private long memory;
+  private volatile long memory;
 
   Gate(RankState rank) {
     this.rank = rank;
@@ -89,12 +93,11 @@ final class Gate {
     boolean in = turns.isEmpty() && STATE.compareAndSet(this, OPEN, as);
     if (in || awaitTurn(as, timeout)) {
       long left = Backoff.nanos(timeout) - (System.nanoTime() - begin);
-      if (ousted(Duration.ofNanos(Math.max(0, left)))) {
+      if (keptAlone(Duration.ofNanos(Math.max(0, left)))) {
         return;
       }
-      leave();
     }
-    if (state == CLOSED) {
+    if (isShut()) {
       throw closed();
     }
     rank.requireHealthy();
@@ -105,13 +108,34 @@ final class Gate {
     Turn mine = new Turn(Thread.currentThread(), as);
     turns.add(mine);
     // The gate may have opened before anybody could see this turn.
-    handOver();
-    Waiting.quietly(() -> state == CLOSED || mine.isGranted(), timeout);
+    boolean over = false;
+    try {
+      handOver();
+      Waiting.quietly(() -> isShut() || mine.isGranted(), timeout);
+      over = true;
+    } finally {
+      if (!over && !mine.giveUp()) {
+        leave();
+      }
+    }
     if (mine.isGranted() || !mine.giveUp()) {
       return true;
     }
     turns.remove(mine);
     return false;
+  }
+
+  /** For who has just taken the gate: keeps it if nobody else is inside, else leaves. */
+  private boolean keptAlone(Duration timeout) {
+    boolean alone = false;
+    try {
+      alone = ousted(timeout);
+      return alone;
+    } finally {
+      if (!alone) {
+        leave();
+      }
+    }
   }
 
   /** Lets the first in who waits, if the gate is open. */
@@ -158,14 +182,7 @@ final class Gate {
 
   /** Takes the gate if nobody is inside. */
   boolean tryEnter() {
-    if (!STATE.compareAndSet(this, OPEN, INSIDE)) {
-      return false;
-    }
-    if (ousted(Duration.ZERO)) {
-      return true;
-    }
-    leave();
-    return false;
+    return STATE.compareAndSet(this, OPEN, INSIDE) && keptAlone(Duration.ZERO);
   }
 
   /** Whether there is no owner any more that could be inside. */
@@ -191,10 +208,12 @@ final class Gate {
 
   /** From the next barrier on nobody gets in without the gate, and an owner inside is seen. */
   boolean disown() {
-    if (owner == null) {
+    // Read once: who frees this meanwhile gives the memory back, which stays readable.
+    long known = memory;
+    if (owner == null || known == 0) {
       return false;
     }
-    NcclCalls.disown(memory);
+    NcclCalls.disown(known);
     return true;
   }
 
@@ -225,25 +244,31 @@ final class Gate {
     if (!turns.isEmpty()) {
       handOver();
     }
+    if (state == CLOSED) {
+      rank.freeIfOver();
+    }
   }
 
   private void open() {
     int now = state;
-    while (now != CLOSED && !STATE.compareAndSet(this, now, OPEN)) {
+    while (now != CLOSED && !STATE.compareAndSet(this, now, now == CLOSING ? CLOSED : OPEN)) {
       now = state;
     }
   }
 
-  /** Nobody gets in any more; whoever is inside stays there. */
+  /** Nobody gets in any more; whoever is inside stays there, and is seen until he leaves. */
   void shut() {
-    state = CLOSED;
+    int now = state;
+    while (now < CLOSED && !STATE.compareAndSet(this, now, now == OPEN ? CLOSED : CLOSING)) {
+      now = state;
+    }
     if (disown()) {
       NcclCalls.barrier();
     }
   }
 
   boolean isShut() {
-    return state == CLOSED;
+    return state >= CLOSED;
   }
 
   /** Waits until whoever is inside has written down which memory it uses; false if it has not. */
@@ -258,7 +283,7 @@ final class Gate {
   boolean isBusy() {
     int now = state;
     Owner known = owner;
-    return now == INSIDE || now == CHECKING || (known != null && known.isBusy());
+    return now == INSIDE || now == CHECKING || now == CLOSING || (known != null && known.isBusy());
   }
 
   /** What the owner is just issuing with a memory, after {@link #disown} and a barrier. */
@@ -275,9 +300,11 @@ final class Gate {
 
   /** Gives native memory back. After {@link #shut}; memory that an owner is inside with stays. */
   void free() {
-    if (memory != 0 && inside() == null) {
-      NcclCalls.recycleRank(memory);
+    long freed = memory;
+    if (freed != 0 && inside() == null) {
+      owner = null;
       memory = 0;
+      NcclCalls.recycleRank(freed);
     }
   }
 

@@ -1,5 +1,6 @@
 package org.metrale.gpu.nccl;
 
+import com.google.errorprone.annotations.MustBeClosed;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -10,6 +11,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import org.metrale.gpu.cuda.CudaException;
 
 /**
  * Hands a group to NCCL: takes all its communicators, issues everything within one native call, and
@@ -23,7 +25,8 @@ final class GroupRun {
   }
 
   List<NcclOperation> execute() {
-    List<RankState> inside = new ArrayList<>();
+    // Long enough: nothing may go wrong between taking a communicator and noting that.
+    List<RankState> inside = new ArrayList<>(items.size());
     TreeSet<RankState> wanted = new TreeSet<>(Comparator.comparingLong(state -> state.number));
     items.forEach(item -> wanted.add(item.state()));
     try {
@@ -31,8 +34,9 @@ final class GroupRun {
         // In a fixed order, so that two groups cannot wait for each other.
         state.gate.enter(state.config.operationTimeout());
         inside.add(state);
-        state.requireHealthy();
       }
+      // Only now: one may have failed, and been aborted, while another was waited for.
+      inside.forEach(RankState::requireHealthy);
       NcclWatchdog.wakeIfParked();
       return issue();
     } finally {
@@ -40,13 +44,15 @@ final class GroupRun {
     }
   }
 
+  @SuppressWarnings("try") // only for its end
   private List<NcclOperation> issue() {
     ByteBuffer operations =
         ByteBuffer.allocateDirect(items.size() * NcclCalls.OPERATION_BYTES)
             .order(ByteOrder.nativeOrder());
     Map<RankState, Long> ahead = new HashMap<>();
     List<NcclOperation> out = new ArrayList<>();
-    try {
+    // NCCL uses all streams at the group's end, and until it has started what it took.
+    try (StreamHold hold = hold()) {
       for (GroupItem item : items) {
         long before = ahead.merge(item.state(), 1L, Long::sum) - 1;
         long sequence =
@@ -77,6 +83,11 @@ final class GroupRun {
     return List.copyOf(out);
   }
 
+  @MustBeClosed
+  private StreamHold hold() {
+    return StreamHold.of(items.stream().map(GroupItem::stream));
+  }
+
   /** On a thread of this layer if a communicator in it may block inside NCCL. */
   private int call(ByteBuffer operations) {
     long address = NcclCalls.address(operations);
@@ -90,15 +101,17 @@ final class GroupRun {
       return NcclCalls.group(address, items.size());
     }
     return blocking.onThread(
-        "ncclGroupEnd",
-        () -> {
-          try {
-            return NcclCalls.group(address, items.size());
-          } finally {
-            Reference.reachabilityFence(operations);
-          }
-        },
-        blocking.config.operationTimeout());
+        "ncclGroupEnd", () -> lateCall(operations), blocking.config.operationTimeout());
+  }
+
+  /** Keeps open what it uses also after this has been given up. */
+  @SuppressWarnings("try") // only for its end
+  private int lateCall(ByteBuffer operations) {
+    try (StreamHold hold = hold()) {
+      return NcclCalls.group(NcclCalls.address(operations), items.size());
+    } finally {
+      Reference.reachabilityFence(operations);
+    }
   }
 
   private void finish(int code, ByteBuffer operations, List<NcclOperation> out) {
@@ -116,13 +129,24 @@ final class GroupRun {
     for (int i = 0; i < items.size(); i++) {
       GroupItem item = items.get(i);
       long sequence = out.get(i).sequence();
+      followLast(item, sequence);
       int recorded =
           NcclCalls.record(
               item.stream().slot(), item.stream().generation(), item.state().events.of(sequence));
       if (recorded != NcclCalls.SUCCESS) {
         throw item.state().refuse("cuEventRecord", recorded, item.state().detail());
       }
+      item.state().issuing.issuedOn(item.stream(), item.kind(), item.count());
       item.state().progress.publish(sequence);
+    }
+  }
+
+  private static void followLast(GroupItem item, long sequence) {
+    try {
+      item.state().issuing.followLast(item.kind(), item.count(), item.stream(), sequence);
+    } catch (CudaException e) {
+      // NCCL has the operation already, but nothing would tell when it is done.
+      throw item.state().refuse("cuStreamWaitEvent", NcclCalls.CUDA - e.code(), e.getMessage());
     }
   }
 

@@ -2,6 +2,7 @@ package org.metrale.gpu.nccl;
 
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
+import java.util.stream.Stream;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaStream;
@@ -31,6 +32,12 @@ final class Issuing {
   private Object goodSend;
 
   private Object goodRecv;
+
+  /** Where the last operation is, for who has the communicator; null before there was one. */
+  private CudaStream lastStream;
+
+  /** Whether NCCL may do that one beside others. */
+  private boolean lastUnordered;
 
   Issuing(RankState rank) {
     this.rank = rank;
@@ -74,6 +81,9 @@ final class Issuing {
     if (!hasRoom(sequence) || peer >= OWNED_PEERS) {
       return NOT_OWNED;
     }
+    if (stream != lastStream && (lastUnordered || isUnordered(FlightRing.kindOf(what), count))) {
+      return NOT_OWNED;
+    }
     long all = what | (long) peer << FlightRing.PEER_SHIFT;
     mine.begin(all, send, recv, count, stream);
     try {
@@ -92,6 +102,7 @@ final class Issuing {
       if (code == NcclCalls.AGAIN) {
         return NOT_OWNED;
       }
+      issuedOn(stream, FlightRing.kindOf(what), count);
       ring.write(sequence, what, count, peer, stream.address());
       ring.keep(sequence, send, recv);
       if (code != NcclCalls.SUCCESS) {
@@ -122,14 +133,13 @@ final class Issuing {
       NcclWatchdog.wakeIfParked();
       long sequence = progress.next();
       makeRoom(sequence);
+      followLast(kind, count, stream, sequence);
       long event = rank.events.of(sequence);
       ring.write(sequence, what, count, peer, stream.address());
       ring.keep(sequence, send, recv);
       gate.checked();
-      int code =
-          guardedCalls
-              ? guarded(kind, what, send, recv, count, peer, stream, event)
-              : call(what, send, recv, count, peer, stream, event);
+      int code = callOrDrop(kind, what, send, recv, count, peer, stream, sequence, event);
+      issuedOn(stream, kind, count);
       if (code != NcclCalls.SUCCESS) {
         settle(kind.call(), code, sequence, stream);
       }
@@ -140,6 +150,59 @@ final class Issuing {
       return sequence;
     } finally {
       gate.leave();
+    }
+  }
+
+  /**
+   * Whether NCCL does not put an operation behind those before it on other streams: it copies where
+   * there is one rank, and starts nothing where there is nothing to do. One-sided operations are
+   * left alone, since what they wait for may come later on another stream.
+   */
+  private boolean isUnordered(NcclOperationKind kind, long count) {
+    return (count == 0 || rank.ranks == 1) && kind.code() < NcclOperationKind.PUT_SIGNAL.code();
+  }
+
+  /**
+   * Makes a stream wait for the operation before the one given if NCCL does not: the event behind
+   * an operation stands for all before it. Behind the gate.
+   */
+  void followLast(NcclOperationKind kind, long count, CudaStream stream, long sequence) {
+    if (lastStream != null
+        && stream != lastStream
+        && sequence - 1 > progress.completed()
+        && (lastUnordered || isUnordered(kind, count))) {
+      stream.waitFor(rank.events.event(sequence - 1));
+    }
+  }
+
+  /** Notes where the last operation is. Behind the gate, or as the owner. */
+  void issuedOn(CudaStream stream, NcclOperationKind kind, long count) {
+    if (lastStream != stream) {
+      lastStream = stream;
+    }
+    lastUnordered = isUnordered(kind, count);
+  }
+
+  private int callOrDrop(
+      NcclOperationKind kind,
+      long what,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long count,
+      int peer,
+      CudaStream stream,
+      long sequence,
+      long event) {
+    try {
+      return guardedCalls
+          ? guarded(kind, what, send, recv, count, peer, stream, event)
+          : call(what, send, recv, count, peer, stream, event);
+    } catch (RuntimeException | Error e) {
+      if (rank.failure() == null) {
+        // Otherwise it may still be running.
+        ring.drop(sequence);
+      }
+      throw e;
     }
   }
 
@@ -249,6 +312,8 @@ final class Issuing {
    */
   String userOf(NativeResource memory) {
     Owner owner = gate.using(memory);
+    // What it is not using any more is in the ring.
+    VarHandle.acquireFence();
     if (owner != null) {
       return "an operation (" + owner.kind().call() + ") of " + rank + " that is being issued";
     }
@@ -283,9 +348,7 @@ final class Issuing {
     if (code == NcclCalls.IN_PROGRESS) {
       // NCCL has taken it: it belongs in the record, but its event is not there to ask yet.
       progress.taken(sequence);
-      rank.awaitProgress(
-          call, rank.config.operationTimeout(), rank.detail() + " sequence=" + sequence);
-      end = NcclCalls.record(stream.slot(), stream.generation(), rank.events.of(sequence));
+      end = finishStart(call, sequence, stream);
     }
     if (end != NcclCalls.SUCCESS) {
       NcclException refused = rank.refuse(call, end, rank.detail());
@@ -294,6 +357,18 @@ final class Issuing {
         ring.drop(sequence);
       }
       throw refused;
+    }
+  }
+
+  @SuppressWarnings("try") // only for its end
+  private int finishStart(String call, long sequence, CudaStream stream) {
+    try (StreamHold hold = StreamHold.of(Stream.of(stream))) {
+      rank.awaitProgress(
+          call, rank.config.operationTimeout(), rank.detail() + " sequence=" + sequence);
+      return NcclCalls.record(stream.slot(), stream.generation(), rank.events.of(sequence));
+    } catch (IllegalStateException e) {
+      // Closed between NCCL's answer and here: NCCL may be starting work on what is gone.
+      return NcclCalls.CLOSED;
     }
   }
 

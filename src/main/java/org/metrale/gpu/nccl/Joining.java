@@ -3,7 +3,9 @@ package org.metrale.gpu.nccl;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.ToIntFunction;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.BoundedCall;
@@ -13,14 +15,22 @@ import org.metrale.gpu.BoundedCall;
  * thread of this layer, so that one that never comes back costs the program nothing.
  */
 final class Joining {
+  /** What NCCL, or a call that never came back, may still write into: kept for ever. */
+  private static final Queue<Object> LEFT = new ConcurrentLinkedQueue<>();
+
   private final String call;
   private final List<RankState> states;
+
+  /** What a communicator is derived from; null where there is nothing. */
+  private final RankState from;
+
   private final List<CompletableFuture<Integer>> calls = new ArrayList<>();
   private final long begin = System.nanoTime();
 
-  private Joining(String call, List<RankState> states) {
+  private Joining(String call, List<RankState> states, RankState from) {
     this.call = call;
     this.states = states;
+    this.from = from;
   }
 
   /**
@@ -31,14 +41,37 @@ final class Joining {
   static void join(
       String call, List<RankState> states, ToIntFunction<RankState> nativeCall, Duration timeout)
       throws InterruptedException {
-    Joining joining = new Joining(call, states);
+    new Joining(call, states, null).run(nativeCall, timeout);
+  }
+
+  /**
+   * The same for one that is derived, for who has the other one's gate. If NCCL has not ended that
+   * when it is given up, the other one is aborted too, since NCCL works on it.
+   */
+  static void derive(
+      String call,
+      RankState child,
+      RankState from,
+      ToIntFunction<RankState> nativeCall,
+      Duration timeout)
+      throws InterruptedException {
+    new Joining(call, List.of(child), from).run(nativeCall, timeout);
+  }
+
+  /** Keeps memory that NCCL may still write into. */
+  static void leave(Object memory) {
+    LEFT.add(memory);
+  }
+
+  private void run(ToIntFunction<RankState> nativeCall, Duration timeout)
+      throws InterruptedException {
     try {
-      joining.start(nativeCall);
-      if (!Backoff.await(joining::allReady, timeout)) {
-        throw joining.late();
+      start(nativeCall);
+      if (!Backoff.await(this::allReady, timeout)) {
+        throw late();
       }
     } catch (RuntimeException | Error | InterruptedException e) {
-      joining.abortAll(e);
+      abortAll(e);
       throw e;
     }
   }
@@ -62,11 +95,22 @@ final class Joining {
       return false;
     }
     int code = BoundedCall.answer(answer);
+    if (from != null && code == NcclCalls.IN_PROGRESS) {
+      // Asked first: when it is done the child's handle is there, if there is a child.
+      code = stateOfOther();
+      if (code == NcclCalls.IN_PROGRESS) {
+        return false;
+      }
+      if (state.handle() != 0) {
+        // It may have failed before, and the child says itself how it is.
+        code = NcclCalls.SUCCESS;
+      }
+    }
     if (code == NcclCalls.SUCCESS || code == NcclCalls.IN_PROGRESS) {
       long handle = state.handle();
       if (handle == 0) {
-        // A colour that takes part in nothing.
-        return true;
+        // A colour that takes part in nothing; a call that joins has yet to begin.
+        return code == NcclCalls.SUCCESS;
       }
       long asked = NcclCalls.ncclCommGetAsyncError(handle);
       code = asked >> 32 != 0 ? (int) (asked >> 32) : (int) asked;
@@ -78,6 +122,12 @@ final class Joining {
       throw NcclCalls.failed(call, code, state.handle(), detail(state));
     }
     return true;
+  }
+
+  /** An abort frees what would be asked; it waits for who has the gate, for a while. */
+  private int stateOfOther() {
+    from.requireNotAborted();
+    return (int) NcclCalls.ncclCommGetAsyncError(from.handle());
   }
 
   private NcclException late() {
@@ -108,16 +158,48 @@ final class Joining {
     for (RankState state : states) {
       state.ending.startAbort();
     }
-    for (RankState state : states) {
+    for (int i = 0; i < states.size(); i++) {
+      RankState state = states.get(i);
       try {
         state.ending.awaitAbort();
-        if (calls.size() == states.size() && calls.get(states.indexOf(state)).isDone()) {
-          state.free();
-        }
       } catch (RuntimeException e) {
-        // Its memory is left: a call that never came back may still write there.
         problem.addSuppressed(e);
       }
+      if (i >= calls.size() || isOver(state, calls.get(i))) {
+        state.free();
+      } else {
+        leave(state);
+        abortOther();
+      }
+    }
+  }
+
+  /** Whether neither the call nor what NCCL does after it can write anything any more. */
+  private static boolean isOver(RankState state, CompletableFuture<Integer> answer) {
+    if (!answer.isDone()) {
+      return false;
+    }
+    return answer.isCompletedExceptionally()
+        || answer.join() != NcclCalls.IN_PROGRESS
+        || (state.handle() != 0 && state.ending.hasStopped());
+  }
+
+  private void abortOther() {
+    if (from != null) {
+      from.failLate(call, System.nanoTime() - begin, from.detail());
+      from.ending.startAbort();
+    }
+  }
+
+  /** Ends what joined but cannot be kept. */
+  static void giveUp(RankState state, Throwable problem) {
+    try {
+      state.ending.startAbort();
+      state.ending.awaitAbort();
+      NcclWatchdog.remove(state);
+      state.free();
+    } catch (RuntimeException | Error e) {
+      problem.addSuppressed(e);
     }
   }
 }

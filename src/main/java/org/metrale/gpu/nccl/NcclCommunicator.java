@@ -160,17 +160,16 @@ public final class NcclCommunicator extends NativeResource {
         out.add(new NcclCommunicator(state, null));
       }
       return List.copyOf(out);
-    } catch (RuntimeException e) {
-      states.forEach(state -> state.ending.startAbort());
-      for (RankState state : states) {
+    } catch (RuntimeException | Error e) {
+      for (NcclCommunicator made : out) {
         try {
-          state.ending.awaitAbort();
-          NcclWatchdog.remove(state);
-          state.free();
+          made.abort();
+          made.close();
         } catch (RuntimeException second) {
           e.addSuppressed(second);
         }
       }
+      states.subList(out.size(), states.size()).forEach(state -> Joining.giveUp(state, e));
       throw e;
     }
   }
@@ -219,7 +218,7 @@ public final class NcclCommunicator extends NativeResource {
             NcclCalls.ncclCommGrow(
                 context.address(), 0, ranks, id.toBytes(), rank, one.fields(), one.cell),
         config.initTimeout());
-    return new NcclCommunicator(state, null);
+    return opened(List.of(state)).get(0);
   }
 
   /**
@@ -783,6 +782,7 @@ public final class NcclCommunicator extends NativeResource {
    * Divides the communicator; every rank must call it.
    *
    * <p><b>Blocking:</b> until all ranks have called it, at most {@link NcclConfig#initTimeout()}.
+   * If that ends first, or an interrupt does, while NCCL works on this communicator, it is aborted.
    *
    * @param color ranks of the same colour come together; negative: this rank takes part in none
    * @param key the order of the ranks within a colour
@@ -996,10 +996,12 @@ public final class NcclCommunicator extends NativeResource {
       mine.get(i).close();
     }
     if (state.failure() == null && !state.gate.isShut()) {
-      for (NcclRedOp op : operators) {
+      while (!operators.isEmpty()) {
+        NcclRedOp op = operators.get(0);
         manage("ncclRedOpDestroy", one -> NcclCalls.ncclRedOpDestroy(one.handle(), op.code()));
+        // One by one: a close that is refused half way must not destroy it again next time.
+        operators.remove(0);
       }
-      operators.clear();
     }
   }
 
@@ -1068,7 +1070,13 @@ public final class NcclCommunicator extends NativeResource {
   /** Makes something whose handle appears in a cell. */
   private long made(String call, Making making) {
     LongPointer cell = NcclCalls.cell();
-    manage(call, one -> making.call(one, cell));
+    try {
+      manage(call, one -> making.call(one, cell));
+    } catch (RuntimeException | Error e) {
+      // A call that is late writes there whenever it ends.
+      Joining.leave(cell);
+      throw e;
+    }
     long handle = NcclCalls.read(cell);
     cell.close();
     return handle;

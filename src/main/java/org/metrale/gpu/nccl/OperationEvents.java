@@ -34,6 +34,11 @@ final class OperationEvents {
     return handle != 0 ? handle : make(index);
   }
 
+  /** The event of an operation that was issued. Behind the communicator's gate. */
+  CudaEvent event(long sequence) {
+    return events[(int) sequence & (CAPACITY - 1)];
+  }
+
   @SuppressWarnings("MustBeClosed") // closed by close()
   private long make(int index) {
     CudaEvent event = CudaEvent.create(context);

@@ -53,6 +53,8 @@ final class Owner {
    * @param what as for the call, with the peer
    */
   void begin(long what, CudaBuffer send, CudaBuffer recv, long count, CudaStream stream) {
+    // What the operation before wrote into the ring comes first, for who asks here and then there.
+    VarHandle.storeStoreFence();
     // Storing a reference costs more than looking, and a program that goes round uses the same.
     if (this.send != send) {
       this.send = send;

@@ -13,8 +13,8 @@ import java.util.concurrent.CompletableFuture;
  *
  * <p>Invariants: {@code issued} is written only by who has the communicator. {@code completed} only
  * grows and only under {@code pollLock}. Operations of one communicator end in the order in which
- * they were issued, on whatever streams, because NCCL runs them one after the other; so one event
- * that has passed stands for everything before it.
+ * they were issued, on whatever streams, because NCCL runs them one after the other, or {@link
+ * Issuing#followLast} does; so one event that has passed stands for everything before it.
  */
 final class Progress {
   private static final VarHandle ISSUED;
@@ -113,8 +113,18 @@ final class Progress {
           return;
         }
         all.remove();
-        next.getValue().completeAsync(() -> null);
+        completeElsewhere(next.getValue());
       }
+    }
+  }
+
+  @SuppressWarnings("FutureReturnValueIgnored") // the same future
+  private static void completeElsewhere(CompletableFuture<Void> future) {
+    try {
+      future.completeAsync(() -> null);
+    } catch (RuntimeException | Error e) {
+      // No thread is to be had: whoever waits is told here.
+      future.complete(null);
     }
   }
 

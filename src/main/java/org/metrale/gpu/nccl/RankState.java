@@ -3,6 +3,8 @@ package org.metrale.gpu.nccl;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntSupplier;
 import org.bytedeco.javacpp.BytePointer;
@@ -53,6 +55,11 @@ final class RankState {
 
   /** Set when nobody may look at this any more. */
   private volatile boolean over;
+
+  /** Calls that run on threads of this layer, also those that nobody waits for any more. */
+  private final AtomicInteger calling = new AtomicInteger();
+
+  private final AtomicBoolean freed = new AtomicBoolean();
 
   /** The watchdog's memory. */
   private long busyWith = -1;
@@ -228,11 +235,21 @@ final class RankState {
                 failure = problem;
               }
             });
-    if (first[0] && unexpected) {
-      ending.failed(problem);
+    try {
+      if (first[0] && unexpected) {
+        ending.failed(problem);
+      }
+    } finally {
+      open.forEach(future -> failElsewhere(future, problem));
     }
-    for (CompletableFuture<Void> future : open) {
+  }
+
+  private static void failElsewhere(CompletableFuture<Void> future, NcclException problem) {
+    try {
       future.defaultExecutor().execute(() -> future.completeExceptionally(problem));
+    } catch (RuntimeException | Error e) {
+      // No thread is to be had: whoever waits is told here.
+      future.completeExceptionally(problem);
     }
   }
 
@@ -264,7 +281,7 @@ final class RankState {
 
   /** Runs a native call on a thread of this layer; its answer, or an exception if it is late. */
   int onThread(String call, IntSupplier nativeCall, Duration timeout) {
-    CompletableFuture<Integer> answer = BoundedCall.start(nativeCall::getAsInt);
+    CompletableFuture<Integer> answer = start(nativeCall);
     long begin = System.nanoTime();
     Waiting.quietly(() -> answer.isDone() || failure != null, timeout);
     if (!answer.isDone()) {
@@ -272,6 +289,30 @@ final class RankState {
       throw failLate(call, System.nanoTime() - begin, detail());
     }
     return BoundedCall.answer(answer);
+  }
+
+  /** Begins a call on a thread of this layer, which what it may use outlives. */
+  CompletableFuture<Integer> start(IntSupplier nativeCall) {
+    calling.incrementAndGet();
+    boolean begun = false;
+    try {
+      CompletableFuture<Integer> answer = BoundedCall.start(() -> counted(nativeCall));
+      begun = true;
+      return answer;
+    } finally {
+      if (!begun) {
+        calling.decrementAndGet();
+      }
+    }
+  }
+
+  private int counted(IntSupplier nativeCall) {
+    try {
+      return nativeCall.getAsInt();
+    } finally {
+      calling.decrementAndGet();
+      freeIfOver();
+    }
   }
 
   /** The watchdog's look; whether there is anything left to watch. */
@@ -364,7 +405,16 @@ final class RankState {
   void end() {
     gate.shut();
     over = true;
-    if (!ending.isDestroying() && (failure == null || ending.isAborted())) {
+    freeIfOver();
+  }
+
+  /** Frees everything after {@link #end} unless NCCL or a call that comes back late may use it. */
+  void freeIfOver() {
+    if (over
+        && !gate.isBusy()
+        && calling.get() == 0
+        && !ending.isDestroying()
+        && (failure == null || ending.isAborted())) {
       free();
     }
   }
@@ -372,6 +422,9 @@ final class RankState {
   /** Frees what belongs to Java once NCCL has let go of it. */
   void free() {
     over = true;
+    if (!freed.compareAndSet(false, true)) {
+      return;
+    }
     progress.closeEvents();
     gate.free();
     networkName.close();

@@ -12,6 +12,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.logging.Handler;
@@ -24,7 +26,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.metrale.global.cuda;
 import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.LibraryUnavailableException;
+import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaStream;
 import org.metrale.gpu.cuda.DeviceMemory;
 
@@ -460,6 +464,234 @@ class NcclRobustnessTest {
         long last = reduce(rank);
         assertEquals(0, cuda.metrale_cuCtxGetCurrent());
         assertTrue(rank.communicator().operation(last).await(Ranks.LIMIT));
+      }
+    }
+  }
+
+  /** One rank in a process of its own whose NCCL has a fault; the argument says what it does. */
+  public static final class LonelyJob {
+    private LonelyJob() {}
+
+    public static void main(String[] arguments) throws Exception {
+      CudaContext context = CudaContext.openPrimary(0);
+      CudaStream stream = CudaStream.create(context);
+      DeviceMemory memory = DeviceMemory.allocate(context, 64);
+      NcclCommunicator one = NcclCommunicator.joinLocal(List.of(context), Ranks.CONFIG).get(0);
+      switch (arguments[0]) {
+        case "abort" -> abort(one, memory, stream);
+        case "absent" -> absent(one, memory, stream);
+        case "streams" -> streams(one, memory, stream);
+        case "operators" -> operators(one);
+        default -> throw new IllegalArgumentException(arguments[0]);
+      }
+      System.out.println("end=reached");
+    }
+
+    private static long reduce(NcclCommunicator one, DeviceMemory memory, CudaStream stream) {
+      return one.allReduce(
+          memory.buffer(), memory.buffer(), 4, NcclDataType.INT32, NcclRedOp.SUM, stream);
+    }
+
+    private static void abort(NcclCommunicator one, DeviceMemory memory, CudaStream stream) {
+      for (int i = 0; i < 100; i++) {
+        reduce(one, memory, stream);
+      }
+      DeviceMemory other = DeviceMemory.allocate(one.context(), 64);
+      System.out.println("other=" + other.buffer().lengthBytes());
+      one.abort();
+      one.close();
+      other.close();
+      System.out.println("used=" + closed(memory));
+    }
+
+    private static void absent(NcclCommunicator one, DeviceMemory memory, CudaStream stream) {
+      try {
+        reduce(one, memory, stream);
+      } catch (LibraryUnavailableException e) {
+        System.out.println("function=" + e.function());
+      }
+      System.out.println("memory=" + closed(memory));
+    }
+
+    private static void streams(NcclCommunicator one, DeviceMemory memory, CudaStream stream)
+        throws Exception {
+      DeviceMemory other = DeviceMemory.allocate(one.context(), 64);
+      CudaStream second = CudaStream.create(one.context());
+      reduce(one, memory, stream);
+      for (int i = 0; i < 200; i++) {
+        // NCCL starts nothing for these, so nothing of its own puts them behind.
+        one.allReduce(other.buffer(), other.buffer(), 0, NcclDataType.INT32, NcclRedOp.SUM, second);
+      }
+      System.out.println("late=" + one.operation(0).isDone());
+      System.out.println("behind=" + one.operation(200).isDone());
+      System.out.println("memory=" + closed(memory));
+      one.abort();
+      System.out.println("aborted=" + closed(memory));
+    }
+
+    private static void operators(NcclCommunicator one) {
+      for (int i = 0; i < 2; i++) {
+        System.out.println("operator=" + one.preMultipliedSum(NcclDataType.INT32, 2));
+      }
+      System.out.println("first=" + closed(one));
+      System.out.println("second=" + closed(one));
+    }
+
+    private static String closed(NativeResource one) {
+      try {
+        one.close();
+        return "closed";
+      } catch (IllegalStateException | NcclException e) {
+        return e.getMessage().replace('\n', ' ');
+      }
+    }
+  }
+
+  private static ForkedJvm.Result lonely(String what, String setting, String value)
+      throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(LonelyJob.class, what)
+            .environment("METRALE_EMULATOR_" + setting, value)
+            .deadline(Duration.ofSeconds(40))
+            .run()
+            .succeeded();
+    assertEquals("reached", result.value("end"), result.output());
+    return result;
+  }
+
+  @Test
+  void memoryClosesBesideAnOwnerWhoseAbortFailed() throws Exception {
+    ForkedJvm.Result result = lonely("abort", "FAULT", "nccl.ncclCommAbort code=2");
+    assertEquals("closed", result.value("used"), result.output());
+  }
+
+  @Test
+  void anOperationThatCouldNotBeCalledHoldsNoMemory() throws Exception {
+    ForkedJvm.Result result = lonely("absent", "ABSENT", "ncclAllReduce");
+    assertEquals("ncclAllReduce", result.value("function"));
+    assertEquals("closed", result.value("memory"), result.output());
+  }
+
+  @Test
+  void anEmptyOperationOnAnotherStreamComesAfterwards() throws Exception {
+    ForkedJvm.Result result =
+        lonely("streams", "FAULT", "nccl.ncclAllReduce call=1 hang;nccl.ncclAllReduce from=2 skip");
+    assertEquals("false", result.value("late"), result.output());
+    assertEquals("false", result.value("behind"), result.output());
+    assertTrue(result.value("memory").contains("in use by operation 0"), result.output());
+    assertEquals("closed", result.value("aborted"), result.output());
+  }
+
+  @Test
+  void aCloseThatWasRefusedDestroysNoOperatorTwice() throws Exception {
+    ForkedJvm.Result result = lonely("operators", "FAULT", "nccl.ncclRedOpDestroy call=2 code=4");
+    assertTrue(result.value("first").contains("ncclRedOpDestroy"), result.output());
+    assertEquals("closed", result.value("second"), result.output());
+  }
+
+  /** Revokes in another thread, and aborts meanwhile. */
+  public static final class RevokeJob {
+    private RevokeJob() {}
+
+    public static void main(String[] arguments) throws Exception {
+      try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
+        NcclCommunicator one = ranks.get(0).communicator();
+        FutureTask<String> revoking =
+            new FutureTask<>(
+                () -> {
+                  try {
+                    one.revoke();
+                    return "OK";
+                  } catch (NcclException e) {
+                    return e.getMessage().replace('\n', ' ');
+                  }
+                });
+        new Thread(revoking).start();
+        Waiting.quietly(() -> one.failure().isPresent(), Ranks.LIMIT);
+        one.abort();
+        System.out.println("revoke=" + revoking.get(20, TimeUnit.SECONDS));
+      }
+      System.out.println("end=reached");
+    }
+  }
+
+  @Test
+  void aRevocationEndsWithAnAbort() throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(RevokeJob.class)
+            .environment("METRALE_EMULATOR_FAULT", "nccl.ncclCommRevoke hang")
+            .deadline(Duration.ofSeconds(40))
+            .run()
+            .succeeded();
+    assertTrue(result.value("revoke").contains("ncclCommRevoke"), result.output());
+    assertEquals("reached", result.value("end"));
+  }
+
+  @Test
+  void aGroupLooksAtAllCommunicatorsOnceItHasThem() throws Exception {
+    try (Ranks first = new Ranks(1, 64, Ranks.CONFIG);
+        Ranks second = new Ranks(1, 64, Ranks.CONFIG)) {
+      NcclCommunicator broken = first.get(0).communicator();
+      RankState busy = second.get(0).communicator().state();
+      busy.gate.enter(Ranks.LIMIT);
+      FutureTask<List<NcclOperation>> group =
+          new FutureTask<>(
+              () ->
+                  NcclGroup.run(
+                      both -> {
+                        for (Ranks.Rank rank : List.of(first.get(0), second.get(0))) {
+                          both.broadcast(
+                              rank.communicator(),
+                              rank.send().buffer(),
+                              rank.recv().buffer(),
+                              4,
+                              NcclDataType.INT32,
+                              0,
+                              rank.stream());
+                        }
+                      }));
+      new Thread(group).start();
+      Waiting.quietly(() -> broken.state().gate.isBusy(), Ranks.LIMIT);
+      broken.abort();
+      busy.gate.leave();
+      ExecutionException refused =
+          assertThrows(ExecutionException.class, () -> group.get(20, TimeUnit.SECONDS));
+      String said = refused.getCause().getMessage();
+      assertTrue(said.contains("aborted by the program"), said);
+      assertTrue(second.get(0).communicator().failure().isEmpty());
+    }
+  }
+
+  @Test
+  void aSplitThatIsGivenUpEndsItsParent() throws Exception {
+    try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG)) {
+      NcclCommunicator one = ranks.get(0).communicator();
+      FutureTask<Object> splitting = new FutureTask<>(() -> one.split(-1, 0, Ranks.CONFIG));
+      Thread thread = new Thread(splitting);
+      thread.start();
+      Waiting.quietly(() -> one.state().gate.isBusy(), Ranks.LIMIT);
+      thread.interrupt();
+      ExecutionException ended =
+          assertThrows(ExecutionException.class, () -> splitting.get(20, TimeUnit.SECONDS));
+      assertEquals(InterruptedException.class, ended.getCause().getClass());
+      assertTrue(one.failure().isPresent());
+      ranks.get(1).communicator().abort();
+    }
+  }
+
+  @Test
+  void aSplitEndsWithAnAbortOfItsParent() throws Exception {
+    for (int color : new int[] {-1, 0}) {
+      try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG)) {
+        NcclCommunicator one = ranks.get(0).communicator();
+        FutureTask<Object> splitting = new FutureTask<>(() -> one.split(color, 0, Ranks.CONFIG));
+        new Thread(splitting).start();
+        Waiting.quietly(() -> one.state().gate.isBusy(), Ranks.LIMIT);
+        one.abort();
+        ExecutionException ended =
+            assertThrows(ExecutionException.class, () -> splitting.get(20, TimeUnit.SECONDS));
+        assertTrue(ended.getCause().getMessage().contains("aborted"), ended.toString());
+        ranks.get(1).communicator().abort();
       }
     }
   }
