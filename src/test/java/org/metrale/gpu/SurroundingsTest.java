@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.DisabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Hosts where our own glue is hard to load: little may be written, much happens at once. */
@@ -47,6 +48,10 @@ final class SurroundingsTest {
   }
 
   @Test
+  @DisabledIfSystemProperty(
+      named = "metrale.slower",
+      matches = ".+",
+      disabledReason = "an emulated processor reads what the kernel would refuse to execute")
   void saysHowToNameAFolderWhereNothingCanBeExecuted() throws Exception {
     Path cache = Files.createDirectory(folder.resolve("noexec"));
     String[] mounting = {
