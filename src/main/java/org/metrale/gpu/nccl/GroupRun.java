@@ -100,8 +100,14 @@ final class GroupRun {
     if (blocking == null) {
       return NcclCalls.group(address, items.size());
     }
-    return blocking.onThread(
-        "ncclGroupEnd", () -> lateCall(operations), blocking.config.operationTimeout());
+    try {
+      return blocking.onThread(
+          "ncclGroupEnd", () -> lateCall(operations), blocking.config.operationTimeout());
+    } catch (NcclException late) {
+      // NCCL is still inside with all of them.
+      items.forEach(item -> item.state().fail(late));
+      throw late;
+    }
   }
 
   /** Keeps open what it uses also after this has been given up. */
