@@ -106,7 +106,10 @@ final class Ending {
     if (code[0] != NcclCalls.SUCCESS) {
       int late = NcclResult.TIMEOUT.code();
       throw NcclCalls.failed(
-          "ncclCommRevoke", code[0] == NcclCalls.IN_PROGRESS ? late : code[0], 0, state.detail());
+          "ncclCommRevoke",
+          code[0] == NcclCalls.IN_PROGRESS ? late : code[0],
+          0,
+          state.detail() + (isAborting() ? " aborted meanwhile" : ""));
     }
     stopped = true;
   }

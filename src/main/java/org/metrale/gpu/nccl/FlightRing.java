@@ -60,7 +60,11 @@ final class FlightRing {
   }
 
   static NcclOperationKind kindOf(long what) {
-    return NcclOperationKind.of((int) what & BYTE);
+    return NcclOperationKind.of(kindCode(what));
+  }
+
+  static int kindCode(long what) {
+    return (int) what & BYTE;
   }
 
   int capacity() {

@@ -223,6 +223,10 @@ final class Gate {
    * @param next the number of the next operation
    */
   void reward(long next) {
+    if (isShut()) {
+      // Nobody would take it away again.
+      return;
+    }
     Thread me = Thread.currentThread();
     if (last == null || last.thread != me) {
       last = new Owner(me);

@@ -100,8 +100,14 @@ final class GroupRun {
     if (blocking == null) {
       return NcclCalls.group(address, items.size());
     }
-    return blocking.onThread(
-        "ncclGroupEnd", () -> lateCall(operations), blocking.config.operationTimeout());
+    try {
+      return blocking.onThread(
+          "ncclGroupEnd", () -> lateCall(operations), blocking.config.operationTimeout());
+    } catch (NcclException late) {
+      // NCCL is still inside with all of them.
+      items.forEach(item -> item.state().fail(late));
+      throw late;
+    }
   }
 
   /** Keeps open what it uses also after this has been given up. */
@@ -136,14 +142,18 @@ final class GroupRun {
       if (recorded != NcclCalls.SUCCESS) {
         throw item.state().refuse("cuEventRecord", recorded, item.state().detail());
       }
-      item.state().issuing.issuedOn(item.stream(), item.kind(), item.count());
+      item.state().issuing.issuedOn(item.stream(), isUnordered(item));
       item.state().progress.publish(sequence);
     }
   }
 
+  private static boolean isUnordered(GroupItem item) {
+    return item.state().issuing.isUnordered(item.kind().code(), item.count());
+  }
+
   private static void followLast(GroupItem item, long sequence) {
     try {
-      item.state().issuing.followLast(item.kind(), item.count(), item.stream(), sequence);
+      item.state().issuing.followLast(isUnordered(item), item.stream(), sequence);
     } catch (CudaException e) {
       // NCCL has the operation already, but nothing would tell when it is done.
       throw item.state().refuse("cuStreamWaitEvent", NcclCalls.CUDA - e.code(), e.getMessage());

@@ -22,6 +22,9 @@ final class Issuing {
 
   private static final long NOT_OWNED = -1;
 
+  /** The first kind that is one-sided, as are those after it. */
+  private static final int ONE_SIDED = NcclOperationKind.PUT_SIGNAL.code();
+
   private final RankState rank;
   private final Gate gate;
   private final Progress progress;
@@ -81,7 +84,8 @@ final class Issuing {
     if (!hasRoom(sequence) || peer >= OWNED_PEERS) {
       return NOT_OWNED;
     }
-    if (stream != lastStream && (lastUnordered || isUnordered(FlightRing.kindOf(what), count))) {
+    boolean unordered = isUnordered(what, count);
+    if (stream != lastStream && (lastUnordered || unordered)) {
       return NOT_OWNED;
     }
     long all = what | (long) peer << FlightRing.PEER_SHIFT;
@@ -102,7 +106,7 @@ final class Issuing {
       if (code == NcclCalls.AGAIN) {
         return NOT_OWNED;
       }
-      issuedOn(stream, FlightRing.kindOf(what), count);
+      issuedOn(stream, unordered);
       ring.write(sequence, what, count, peer, stream.address());
       ring.keep(sequence, send, recv);
       if (code != NcclCalls.SUCCESS) {
@@ -133,13 +137,14 @@ final class Issuing {
       NcclWatchdog.wakeIfParked();
       long sequence = progress.next();
       makeRoom(sequence);
-      followLast(kind, count, stream, sequence);
+      boolean unordered = isUnordered(what, count);
+      followLast(unordered, stream, sequence);
       long event = rank.events.of(sequence);
       ring.write(sequence, what, count, peer, stream.address());
       ring.keep(sequence, send, recv);
       gate.checked();
       int code = callOrDrop(kind, what, send, recv, count, peer, stream, sequence, event);
-      issuedOn(stream, kind, count);
+      issuedOn(stream, unordered);
       if (code != NcclCalls.SUCCESS) {
         settle(kind.call(), code, sequence, stream);
       }
@@ -158,29 +163,31 @@ final class Issuing {
    * there is one rank, and starts nothing where there is nothing to do. One-sided operations are
    * left alone, since what they wait for may come later on another stream.
    */
-  private boolean isUnordered(NcclOperationKind kind, long count) {
-    return (count == 0 || rank.ranks == 1) && kind.code() < NcclOperationKind.PUT_SIGNAL.code();
+  boolean isUnordered(long what, long count) {
+    return (count == 0 || rank.ranks == 1) && FlightRing.kindCode(what) < ONE_SIDED;
   }
 
   /**
    * Makes a stream wait for the operation before the one given if NCCL does not: the event behind
    * an operation stands for all before it. Behind the gate.
    */
-  void followLast(NcclOperationKind kind, long count, CudaStream stream, long sequence) {
+  void followLast(boolean unordered, CudaStream stream, long sequence) {
     if (lastStream != null
         && stream != lastStream
         && sequence - 1 > progress.completed()
-        && (lastUnordered || isUnordered(kind, count))) {
+        && (lastUnordered || unordered)) {
       stream.waitFor(rank.events.event(sequence - 1));
     }
   }
 
   /** Notes where the last operation is. Behind the gate, or as the owner. */
-  void issuedOn(CudaStream stream, NcclOperationKind kind, long count) {
+  void issuedOn(CudaStream stream, boolean unordered) {
     if (lastStream != stream) {
       lastStream = stream;
     }
-    lastUnordered = isUnordered(kind, count);
+    if (lastUnordered != unordered) {
+      lastUnordered = unordered;
+    }
   }
 
   private int callOrDrop(
