@@ -195,15 +195,16 @@ final class Gate {
     if (old.thread != Thread.currentThread()) {
       NcclCalls.barrier();
     }
-    if (old.isBusy()) {
-      Waiting.quietly(() -> !old.isBusy(), timeout);
+    // Seen outside once, it may come again: it then learns that it is no owner any more.
+    boolean[] seenOutside = {!old.isBusy()};
+    if (!seenOutside[0]) {
+      Waiting.quietly(() -> seenOutside[0] = !old.isBusy(), timeout);
     }
-    if (old.isBusy()) {
-      // It stays the owner, so that the next one who comes waits for it too.
-      return false;
+    if (seenOutside[0]) {
+      owner = null;
     }
-    owner = null;
-    return true;
+    // Else it stays the owner, so that the next one who comes waits for it too.
+    return seenOutside[0];
   }
 
   /** From the next barrier on nobody gets in without the gate, and an owner inside is seen. */
