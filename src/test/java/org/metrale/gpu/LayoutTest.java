@@ -65,7 +65,14 @@ final class LayoutTest {
     source = Files.writeString(folder.resolve("layout.c"), program());
     Path executable = folder.resolve("layout");
     compile(Fakes.platform(), "-o", executable.toString());
-    run(executable.toString())
+    List<String> command = new ArrayList<>();
+    String runner = System.getProperty("metrale.runner", "");
+    if (!runner.isEmpty()) {
+      // What runs programs of another architecture here.
+      command.addAll(List.of(runner.split(" ")));
+    }
+    command.add(executable.toString());
+    run(command.toArray(String[]::new))
         .lines()
         .forEach(line -> PRINTED.put(line.split("=")[0], line.split("=")[1]));
   }

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.DisabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The file system's way, which needs no library of NVIDIA's. */
@@ -116,6 +117,10 @@ final class PosixFileTest {
   }
 
   @Test
+  @DisabledIfSystemProperty(
+      named = "metrale.slower",
+      matches = ".+",
+      disabledReason = "the statx of an emulated processor does not tell of direct transfers")
   void passesAlignedMiddleByThePageCache() {
     try (CuFileHandle handle = CuFileHandle.open(driver, file, CuFilePolicy.FORCE_POSIX)) {
       int alignment = (int) handle.directAlignmentBytes();
