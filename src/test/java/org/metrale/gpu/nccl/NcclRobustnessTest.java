@@ -492,10 +492,13 @@ class NcclRobustnessTest {
           memory.buffer(), memory.buffer(), 4, NcclDataType.INT32, NcclRedOp.SUM, stream);
     }
 
-    private static void abort(NcclCommunicator one, DeviceMemory memory, CudaStream stream) {
+    private static void abort(NcclCommunicator one, DeviceMemory memory, CudaStream stream)
+        throws InterruptedException {
       for (int i = 0; i < 100; i++) {
         reduce(one, memory, stream);
       }
+      // What an abort that fails did not stop keeps its memory, rightly.
+      System.out.println("done=" + one.operation(99).await(Ranks.LIMIT));
       DeviceMemory other = DeviceMemory.allocate(one.context(), 64);
       System.out.println("other=" + other.buffer().lengthBytes());
       one.abort();
@@ -562,6 +565,7 @@ class NcclRobustnessTest {
   @Test
   void memoryClosesBesideAnOwnerWhoseAbortFailed() throws Exception {
     ForkedJvm.Result result = lonely("abort", "FAULT", "nccl.ncclCommAbort code=2");
+    assertEquals("true", result.value("done"));
     assertEquals("closed", result.value("used"), result.output());
   }
 
