@@ -21,6 +21,7 @@ import org.metrale.gpu.SoftwareHost;
  * Calls of the driver that wait for a device come back within their bound, and say what is left.
  */
 @Tag("emulator")
+@Tag("slow")
 class CudaBoundTest {
   @BeforeAll
   static void emulator() {

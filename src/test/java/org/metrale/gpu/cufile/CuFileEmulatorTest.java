@@ -15,6 +15,7 @@ import org.metrale.gpu.ForkedJvm;
 
 /** The checked layer on the software GPU host: every case in a JVM of its own. */
 @Tag("emulator")
+@Tag("slow")
 final class CuFileEmulatorTest {
   @TempDir Path folder;
 

@@ -26,6 +26,7 @@ import org.metrale.gpu.wire.RailDialect;
 
 /** Two processes on the software GPU host, and the faults that Soft-RoCE cannot be given. */
 @Tag("emulator")
+@Tag("slow")
 @Timeout(60)
 final class RailProcessTest {
   private static final int BYTES = 4 << 20;
