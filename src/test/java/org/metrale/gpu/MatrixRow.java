@@ -128,20 +128,6 @@ record MatrixRow(String kind, String name, String version, String from, String s
   }
 
   private static StringBuilder append(StringBuilder out, String key, String value) {
-    return out.append(quoted(key)).append(": ").append(quoted(value));
-  }
-
-  private static String quoted(String text) {
-    StringBuilder out = new StringBuilder("\"");
-    for (char c : text.toCharArray()) {
-      if (c == '"' || c == '\\') {
-        out.append('\\').append(c);
-      } else if (c < 0x20 || c > 0x7e) {
-        out.append(String.format("\\u%04x", (int) c));
-      } else {
-        out.append(c);
-      }
-    }
-    return out.append('"').toString();
+    return out.append(JsonText.quoted(key)).append(": ").append(JsonText.quoted(value));
   }
 }

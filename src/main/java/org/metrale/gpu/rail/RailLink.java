@@ -27,7 +27,7 @@ final class RailLink implements RailChoice.Lane {
   private static final int STALL_PATIENCE = 4;
 
   /** Marks the first request of a piece, which is done only when the one after it is. */
-  private static final long FENCED = 1L << 32;
+  private static final long FOLLOWED = 1L << 32;
 
   /** What a link tells of. */
   interface Owner {
@@ -166,7 +166,7 @@ final class RailLink implements RailChoice.Lane {
     Direction direction = order.direction();
     // What follows is done only if the queue pair did not fail at the request before it.
     boolean isFollowed = direction.equals(Direction.FENCED_WRITE) || end.isDoubtful();
-    long id = isFollowed ? slot | FENCED : slot;
+    long id = isFollowed ? slot | FOLLOWED : slot;
     if (direction.equals(Direction.READ)) {
       batch.read(id, local, near, piece.lengthBytes(), far, rkey);
     } else {
@@ -221,7 +221,7 @@ final class RailLink implements RailChoice.Lane {
     long id = done.workId(index);
     int slot = (int) id;
     if (done.isSuccess(index)) {
-      if ((id & FENCED) == 0) {
+      if ((id & FOLLOWED) == 0) {
         RailPiece piece = release(slot);
         carriedBytes += piece.lengthBytes();
         arrived.accept(piece);

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import javax.xml.parsers.DocumentBuilderFactory;
+import org.metrale.gpu.JsonText;
 import org.metrale.gpu.NativeLibrary;
 import org.metrale.gpu.cuda.CudaDevice;
 import org.metrale.gpu.cuda.CudaDriver;
@@ -40,7 +41,7 @@ public final class HardwareReport {
         "{\n\"machine\": "
             + object(machine)
             + ",\n\"counts\": "
-            + quoted(counts)
+            + JsonText.quoted(counts)
             + ",\n\"tests\": ["
             + String.join(",\n", tests.stream().map(HardwareReport::object).toList())
             + "],\n\"benchmarks\": "
@@ -141,22 +142,10 @@ public final class HardwareReport {
         + String.join(
             ", ",
             map.entrySet().stream()
-                .map(entry -> quoted(entry.getKey()) + ": " + quoted(entry.getValue()))
+                .map(
+                    entry ->
+                        JsonText.quoted(entry.getKey()) + ": " + JsonText.quoted(entry.getValue()))
                 .toList())
         + "}";
-  }
-
-  private static String quoted(String text) {
-    StringBuilder out = new StringBuilder("\"");
-    for (char c : text.toCharArray()) {
-      if (c == '"' || c == '\\') {
-        out.append('\\').append(c);
-      } else if (c < 0x20 || c > 0x7e) {
-        out.append(String.format("\\u%04x", (int) c));
-      } else {
-        out.append(c);
-      }
-    }
-    return out.append('"').toString();
   }
 }

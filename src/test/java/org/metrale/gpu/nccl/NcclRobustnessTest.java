@@ -49,17 +49,6 @@ class NcclRobustnessTest {
     SoftwareHost.use();
   }
 
-  private static long reduce(Ranks.Rank rank) {
-    return rank.communicator()
-        .allReduce(
-            rank.send().buffer(),
-            rank.recv().buffer(),
-            4,
-            NcclDataType.INT32,
-            NcclRedOp.SUM,
-            rank.stream());
-  }
-
   /** Runs a group of one send and one receive in a process without some functions. */
   public static final class GroupJob {
     private GroupJob() {}
@@ -122,7 +111,7 @@ class NcclRobustnessTest {
     try {
       for (int round = 0; round < 2; round++) {
         try (Ranks ranks = new Ranks(2, 64, HASTY)) {
-          NcclOperation stuck = ranks.get(0).communicator().operation(reduce(ranks.get(0)));
+          NcclOperation stuck = ranks.get(0).communicator().operation(ranks.get(0).reduce());
           NcclException late = assertThrows(NcclException.class, () -> stuck.await(Ranks.LIMIT));
           assertTrue(late.isTimeout());
           ranks.get(1).communicator().abort();
@@ -147,7 +136,7 @@ class NcclRobustnessTest {
                   () -> {
                     try {
                       while (true) {
-                        reduce(rank);
+                        rank.reduce();
                       }
                     } catch (IllegalStateException e) {
                       if (!e.getMessage().contains("is closed")) {
@@ -189,7 +178,7 @@ class NcclRobustnessTest {
                 () -> {
                   try {
                     for (int done = 0; done < each; done++) {
-                      long sequence = reduce(rank);
+                      long sequence = rank.reduce();
                       if (done % 100 == 0) {
                         assertTrue(rank.communicator().operation(sequence).await(Ranks.LIMIT));
                       }
@@ -227,7 +216,7 @@ class NcclRobustnessTest {
       Ranks.Rank rank = ranks.get(0);
       for (int round = 0; round < 200; round++) {
         for (int i = 0; i < 70; i++) {
-          reduce(rank);
+          rank.reduce();
         }
         DeviceMemory memory = DeviceMemory.allocate(rank.context(), 64);
         Thread closer =
@@ -377,7 +366,7 @@ class NcclRobustnessTest {
   @Test
   void theWatchdogSleepsWhileNothingIsOpen() throws Exception {
     try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
-      long last = reduce(ranks.get(0));
+      long last = ranks.get(0).reduce();
       assertTrue(ranks.get(0).communicator().operation(last).await(Ranks.LIMIT));
       Thread watchdog =
           Thread.getAllStackTraces().keySet().stream()
@@ -387,7 +376,7 @@ class NcclRobustnessTest {
       // Not timed: it would look again by itself.
       Waiting.quietly(() -> watchdog.getState() == Thread.State.WAITING, Ranks.LIMIT);
       assertEquals(Thread.State.WAITING, watchdog.getState());
-      long next = reduce(ranks.get(0));
+      long next = ranks.get(0).reduce();
       ranks
           .get(0)
           .communicator()
@@ -401,7 +390,7 @@ class NcclRobustnessTest {
   @Test
   void theRecordIsJsonForOthers() throws Exception {
     try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
-      long last = reduce(ranks.get(0));
+      long last = ranks.get(0).reduce();
       assertTrue(ranks.get(0).communicator().operation(last).await(Ranks.LIMIT));
       ranks.get(0).communicator().abort();
       JsonNode read =
@@ -432,7 +421,7 @@ class NcclRobustnessTest {
     try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
       Ranks.Rank rank = ranks.get(0);
       for (int i = 0; i < 100; i++) {
-        reduce(rank);
+        rank.reduce();
       }
       CudaStream closed = CudaStream.create(rank.context());
       closed.close();
@@ -450,7 +439,7 @@ class NcclRobustnessTest {
                               closed))
               .getMessage();
       assertTrue(said.contains("stream") && said.contains("is closed"), said);
-      long next = reduce(rank);
+      long next = rank.reduce();
       assertTrue(rank.communicator().operation(next).await(Ranks.LIMIT));
       assertEquals(100, next);
     }
@@ -461,7 +450,7 @@ class NcclRobustnessTest {
     try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
       Ranks.Rank rank = ranks.get(0);
       for (int i = 0; i < 100; i++) {
-        long last = reduce(rank);
+        long last = rank.reduce();
         assertEquals(0, cuda.metrale_cuCtxGetCurrent());
         assertTrue(rank.communicator().operation(last).await(Ranks.LIMIT));
       }

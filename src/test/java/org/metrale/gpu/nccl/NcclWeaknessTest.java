@@ -37,21 +37,10 @@ class NcclWeaknessTest {
     SoftwareHost.use();
   }
 
-  private static long reduce(Ranks.Rank rank) {
-    return rank.communicator()
-        .allReduce(
-            rank.send().buffer(),
-            rank.recv().buffer(),
-            4,
-            NcclDataType.INT32,
-            NcclRedOp.SUM,
-            rank.stream());
-  }
-
   private static void sumWorks(List<Ranks.Rank> ranks) throws InterruptedException {
     List<NcclOperation> all = new ArrayList<>();
     for (Ranks.Rank rank : ranks) {
-      all.add(rank.communicator().operation(reduce(rank)));
+      all.add(rank.communicator().operation(rank.reduce()));
     }
     for (NcclOperation one : all) {
       assertTrue(one.await(Ranks.LIMIT));
@@ -72,7 +61,7 @@ class NcclWeaknessTest {
     assertTrue(result.value("rank1").contains("ncclRemoteError (6)"), result.output());
     try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG)) {
       ranks.get(1).communicator().abort();
-      assertThrows(NcclException.class, () -> reduce(ranks.get(1)));
+      assertThrows(NcclException.class, () -> ranks.get(1).reduce());
       ranks.get(0).communicator().abort();
     }
   }
@@ -195,7 +184,7 @@ class NcclWeaknessTest {
             .build();
     try (Ranks ranks = new Ranks(2, 64, hasty)) {
       NcclCommunicator one = ranks.get(0).communicator();
-      NcclOperation stuck = one.operation(reduce(ranks.get(0)));
+      NcclOperation stuck = one.operation(ranks.get(0).reduce());
       assertThrows(NcclException.class, () -> stuck.await(Ranks.LIMIT));
       long begin = System.nanoTime();
       one.close();
@@ -360,7 +349,7 @@ class NcclWeaknessTest {
       NcclCommunicator left = ranks.get(1).communicator();
       NcclException gone =
           assertThrows(
-              NcclException.class, () -> left.operation(reduce(ranks.get(1))).await(Ranks.LIMIT));
+              NcclException.class, () -> left.operation(ranks.get(1).reduce()).await(Ranks.LIMIT));
       assertTrue(gone.lastError().contains("rank 0"), gone.toString());
       assertTrue(gone.getMessage().contains(gone.lastError()), gone.getMessage());
     }
@@ -372,7 +361,7 @@ class NcclWeaknessTest {
     try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
       Ranks.Rank rank = ranks.get(0);
       FutureTask<Boolean> elsewhere =
-          new FutureTask<>(() -> rank.communicator().operation(reduce(rank)).await(Ranks.LIMIT));
+          new FutureTask<>(() -> rank.communicator().operation(rank.reduce()).await(Ranks.LIMIT));
       new Thread(elsewhere).start();
       assertTrue(elsewhere.get(20, TimeUnit.SECONDS));
       CudaStream closed = CudaStream.create(rank.context());
