@@ -20,7 +20,6 @@ TITLES = {
     "javacpp": "JavaCPP and org.bytedeco:cuda at run time",
     "java": "Java",
     "system": "Old systems",
-    "header": "Headers that `metrale regenerate` takes",
 }
 
 # What stands behind a row of each kind.
@@ -32,7 +31,6 @@ LEVELS = {
     "javacpp": "Tests of the checked layers over the software GPU host (EMULATED), with that JavaCPP instead of the one of the build.",
     "java": "Tests of the checked layers over the software GPU host (EMULATED); the loader on both paths over fake libraries.",
     "system": "The release's own C library and Java in a root folder of its own; the loader over fake libraries, then tests; on arm64, in qemu, only that every type loads.",
-    "header": "Parsed, generated and compiled; no library is involved.",
 }
 
 
