@@ -113,7 +113,7 @@ class QueuePair : public std::enable_shared_from_this<QueuePair>
     bool answer_not_ready(int fd, const Stop &stop);
     bool reply(int fd, Answer answer, const Stop &stop, uint64_t value = 0);
     /* Refuses, and goes to the error state as a responder does. */
-    bool refuse(int fd, Answer answer, const Stop &stop);
+    bool refuse(int fd, Answer answer);
     /* Ends a receive request; false when there was no room for its completion. */
     bool received(const ReceiveRequest &request, const Request &from, ibv_wc_status status);
 

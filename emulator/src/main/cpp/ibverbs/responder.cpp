@@ -186,15 +186,19 @@ Answer QueuePair::check_request(const Request &request, const Inbound &peer,
     return Answer::Ok;
 }
 
-bool QueuePair::refuse(int fd, Answer answer, const Stop &stop)
+bool QueuePair::refuse(int fd, Answer answer)
 {
-    bool sent = reply(fd, answer, stop);
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (state_ != IBV_QPS_ERR)
-        raise_locked(answer == Answer::AccessError ? IBV_EVENT_QP_ACCESS_ERR
-                                                   : IBV_EVENT_QP_REQ_ERR);
-    enter_error_locked();
-    return sent;
+    uint64_t generation;
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (state_ != IBV_QPS_ERR)
+            raise_locked(answer == Answer::AccessError ? IBV_EVENT_QP_ACCESS_ERR
+                                                       : IBV_EVENT_QP_REQ_ERR);
+        // Before the answer: who has seen it must find this end in the error state.
+        enter_error_locked();
+        generation = generation_;
+    }
+    return reply(fd, answer, [this, generation] { return generation_ != generation; });
 }
 
 bool QueuePair::answer_request(Inbound &peer, const Stop &stop)
@@ -208,7 +212,7 @@ bool QueuePair::answer_request(Inbound &peer, const Stop &stop)
     if (checked == Answer::Drop)
         return reply(peer.fd, Answer::Drop, stop);
     if (checked != Answer::Ok)
-        return refuse(peer.fd, checked, stop);
+        return refuse(peer.fd, checked);
 
     bool fine = false;
     switch (request.operation) {
@@ -240,7 +244,7 @@ bool QueuePair::answer_read(int fd, const Request &request, const std::vector<Pi
         // The length is announced: what cannot be read goes as zeros, and the end tells.
         if (send_zeros(fd, request.length - done, responder_signal_, stop) != Moved::Done)
             return false;
-        return refuse(fd, Answer::AccessError, stop);
+        return refuse(fd, Answer::AccessError);
     }
     if (moved != Moved::Done)
         return false;
@@ -298,7 +302,7 @@ bool QueuePair::answer_write(int fd, const Request &request, const std::vector<P
     if (moved == Moved::Invalid) {
         if (discard(fd, request.length - done, responder_signal_, stop) != Moved::Done)
             return false;
-        return refuse(fd, Answer::AccessError, stop);
+        return refuse(fd, Answer::AccessError);
     }
     if (moved != Moved::Done)
         return false;
@@ -379,8 +383,8 @@ bool QueuePair::answer_send(int fd, const Request &request, const Stop &stop)
     lock.unlock();
     if (status == IBV_WC_SUCCESS)
         return reply(fd, Answer::Ok, stop);
-    return refuse(
-        fd, status == IBV_WC_LOC_LEN_ERR ? Answer::InvalidRequest : Answer::OperationError, stop);
+    return refuse(fd,
+                  status == IBV_WC_LOC_LEN_ERR ? Answer::InvalidRequest : Answer::OperationError);
 }
 
 bool QueuePair::answer_atomic(int fd, const Request &request, const std::vector<Piece> &target,
@@ -388,9 +392,9 @@ bool QueuePair::answer_atomic(int fd, const Request &request, const std::vector<
 {
     uint64_t before = 0;
     if (target.size() != 1 || target[0].length != sizeof(before))
-        return refuse(fd, Answer::InvalidRequest, stop);
+        return refuse(fd, Answer::InvalidRequest);
     if (!atomic_word(target[0], request, &before))
-        return refuse(fd, Answer::AccessError, stop);
+        return refuse(fd, Answer::AccessError);
     {
         std::lock_guard<std::mutex> lock(mutex_);
         ++messages_received_;
