@@ -15,6 +15,7 @@ import org.metrale.gpu.rail.RailTransfer.Order;
 import org.metrale.gpu.verbs.VerbsAccess;
 import org.metrale.gpu.verbs.VerbsEvent;
 import org.metrale.gpu.verbs.VerbsEventType;
+import org.metrale.gpu.verbs.VerbsException;
 import org.metrale.gpu.verbs.VerbsGid;
 import org.metrale.gpu.verbs.VerbsPort;
 import org.metrale.gpu.wire.Region;
@@ -323,7 +324,12 @@ public final class ConnectedRails extends NativeResource {
 
   private boolean hasLostAddress(int rail) {
     VerbsGid told = generation.ends().get(rail).gid();
-    return port(rail).gidTable().stream().noneMatch(entry -> entry.gid().equals(told));
+    try {
+      return port(rail).gidTable().stream().noneMatch(entry -> entry.gid().equals(told));
+    } catch (VerbsException e) {
+      // A device that does not answer, as one whose network device was removed, has none.
+      return true;
+    }
   }
 
   private VerbsPort port(int rail) {
