@@ -82,7 +82,7 @@ public final class ConnectedRails extends NativeResource {
     try {
       RailGeneration first = RailGeneration.connect(client.terms(), rails, deadline);
       return new ConnectedRails(client, rails, first, fence);
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       fence.close();
       throw e;
     }

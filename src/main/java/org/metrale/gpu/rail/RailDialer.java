@@ -32,7 +32,7 @@ public interface RailDialer {
         InetSocketAddress now = new InetSocketAddress(address.getHostString(), address.getPort());
         socket.connect(now, (int) Math.min(Integer.MAX_VALUE, millis));
         return HandshakeTransport.of(socket);
-      } catch (IOException | RuntimeException e) {
+      } catch (IOException | RuntimeException | Error e) {
         socket.close();
         throw e;
       }

@@ -42,7 +42,7 @@ final class RailGeneration {
       client.preamble().exchange(connection);
       ClientHandshake.Established established = connection.connect(new Half(ends, client.check()));
       return new RailGeneration(transport, ends, established.offer());
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       Closing.afterFailure(e, ends.stream().map(end -> (AutoCloseable) end::close).toList());
       if (transport != null) {
         transport.close();

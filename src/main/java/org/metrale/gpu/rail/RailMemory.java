@@ -94,7 +94,7 @@ public final class RailMemory extends NativeResource {
         regions.add(VerbsMemoryRegion.borrow(rails.domain(rail), address, length, access));
       }
       return new RailMemory(rails, regions);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Closing.afterFailure(e, regions);
       throw e;
     }

@@ -65,7 +65,7 @@ final class RailRecovery {
           wait = FIRST_WAIT;
           continue;
         }
-      } catch (IOException | RuntimeException e) {
+      } catch (IOException | RuntimeException | Error e) {
         LOG.log(Level.DEBUG, "the rails to " + peer + " are not back yet", e);
         again();
       }

@@ -74,7 +74,7 @@ public final class RailServer extends NativeResource {
       RailServer out = new RailServer(rails, service, options, listener);
       out.acceptor.start();
       return out;
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       listener.close();
       throw e;
     }
@@ -131,10 +131,10 @@ public final class RailServer extends NativeResource {
     while (!closing) {
       try {
         admit(listener.accept());
-      } catch (IOException e) {
+      } catch (IOException | OutOfMemoryError e) {
         if (!closing) {
           LOG.log(Level.WARNING, "a client could not be accepted", e);
-          // Out of descriptors, for example: trying again at once would fill the log.
+          // Out of descriptors or threads, for example: trying again at once would fill the log.
           LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(100));
         }
       }
@@ -154,7 +154,13 @@ public final class RailServer extends NativeResource {
       Thread thread = new Thread(() -> serve(socket), "rail client " + socket.getPort());
       thread.setDaemon(true);
       clients.put(socket, thread);
-      thread.start();
+      try {
+        thread.start();
+      } catch (OutOfMemoryError e) {
+        clients.remove(socket);
+        socket.close();
+        throw e;
+      }
     }
   }
 

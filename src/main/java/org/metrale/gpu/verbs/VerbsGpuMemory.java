@@ -109,7 +109,7 @@ public final class VerbsGpuMemory extends NativeResource {
       VerbsMemoryRegion region =
           VerbsMemoryRegion.borrow(domain, host.buffer().address(), host.lengthBytes(), access);
       return new VerbsGpuMemory(memory, region, Way.PINNED_HOST, reason, host);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       host.close();
       throw e;
     }
