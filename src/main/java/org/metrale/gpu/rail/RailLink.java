@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.metrale.gpu.rail.RailTransfer.Direction;
 import org.metrale.gpu.verbs.VerbsCompletions;
+import org.metrale.gpu.verbs.VerbsGid;
 import org.metrale.gpu.verbs.VerbsMemoryRegion;
 import org.metrale.gpu.verbs.VerbsPath;
 import org.metrale.gpu.verbs.VerbsWorkBatch;
@@ -95,6 +96,20 @@ final class RailLink implements RailChoice.Lane {
 
   RailStatus.State state() {
     return state;
+  }
+
+  boolean isDown() {
+    return state.equals(RailStatus.State.DOWN);
+  }
+
+  /** Whether this is a rail of that connection. */
+  boolean isOn(RailGeneration connection) {
+    return connection.ends().contains(end);
+  }
+
+  /** The address that the peer was told. */
+  VerbsGid gid() {
+    return end.gid();
   }
 
   long carriedBytes() {
@@ -309,7 +324,7 @@ final class RailLink implements RailChoice.Lane {
 
   /** Ends the rail, whatever is in flight. */
   void close() {
-    if (!state.equals(RailStatus.State.DOWN)) {
+    if (!isDown()) {
       giveUp();
     }
   }
