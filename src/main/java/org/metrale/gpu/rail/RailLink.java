@@ -130,7 +130,8 @@ final class RailLink implements RailChoice.Lane {
 
   @Override
   public boolean hasRoom() {
-    return state.equals(RailStatus.State.ACTIVE) && freeCount > 0;
+    // A piece is two requests at most.
+    return isActive() && freeCount > 0 && batch.room() >= 2;
   }
 
   @Override
@@ -227,8 +228,9 @@ final class RailLink implements RailChoice.Lane {
     }
     if (count > 0) {
       movedAtNanos = System.nanoTime();
-      flush();
     }
+    // What the device had no room for.
+    flush();
     return count > 0;
   }
 
