@@ -92,7 +92,8 @@ public final class RailClient {
   /**
    * The same with a look at the offer before anything more is sent.
    *
-   * @param check answers an objection, or nothing to go on
+   * @param check answers an objection, or nothing to go on; asked again when rails are rebuilt, and
+   *     the offer may then be of the first rails only
    * @return the client
    */
   public RailClient checking(Function<ServerFrame, Optional<String>> check) {

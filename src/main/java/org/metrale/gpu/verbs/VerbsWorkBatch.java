@@ -188,6 +188,15 @@ public final class VerbsWorkBatch {
   }
 
   /**
+   * How many more requests fit now; all of the capacity once it has been posted whole.
+   *
+   * @return 0 or more
+   */
+  public int room() {
+    return capacity - end;
+  }
+
+  /**
    * Whether nothing more fits.
    *
    * @return true if it is full

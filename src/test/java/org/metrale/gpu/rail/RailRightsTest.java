@@ -1,0 +1,194 @@
+package org.metrale.gpu.rail;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletionException;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.metrale.gpu.RdmaDevices;
+import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.rail.RailException.Reason;
+import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsWorkException;
+import org.metrale.gpu.verbs.VerbsWorkStatus;
+import org.metrale.gpu.wire.RailDialect;
+
+/** What peers may do, and what devices can; over the software GPU host's devices. */
+@Tag("emulator")
+@Timeout(60)
+final class RailRightsTest {
+  private static final RailTarget START = new RailTarget(0, 0);
+
+  @BeforeAll
+  static void emulator() {
+    SoftwareHost.use();
+  }
+
+  private static RailHost host(long bytes, RailDialect dialect) throws Exception {
+    return new RailHost(RdmaDevices.servers(), RdmaDevices.clients(), bytes, dialect);
+  }
+
+  @SuppressWarnings("MustBeClosed") // the host does
+  private static ConnectedRails serve(RailHost host, List<RailMemory> memory, RailDialect dialect)
+      throws Exception {
+    RailServer server =
+        host.keep(
+            RailServer.start(
+                host.serverRails,
+                RailHost.service(dialect, RailShare.of(memory)),
+                RailHost.PATIENT));
+    return host.connect(RailClient.to(server.address(), dialect).rebuilding(false));
+  }
+
+  /** The memory would let it be written: the queue pairs do not. */
+  @Test
+  void aReadOnlyServicesQueuePairsRefuseWrites() throws Exception {
+    try (RailHost host = host(4096, RailDialect.READ_WRITE)) {
+      host.arena.write(0, RailHost.bytes(1, 4096));
+      ConnectedRails rails = serve(host, List.of(host.arena), RailDialect.READ_ONLY);
+      RailMemory memory = host.memory(4096);
+      RailException e =
+          assertThrows(
+              RailException.class, () -> rails.write(memory, 0, START, 64, RailHost.LIMIT));
+      assertEquals(Reason.PEER_REFUSED, e.reason(), e::toString);
+      assertEquals(VerbsWorkStatus.Side.PEER, ((VerbsWorkException) e.getCause()).status().side());
+      assertEquals(RailHost.bytes(1, 4096), RailHost.read(host.arena, 0, 4096));
+    }
+  }
+
+  /** Seen by what it needs: a write alone may be done where nothing may be read. */
+  @Test
+  void aFenceIsAReadOfWhatWasWritten() throws Exception {
+    try (RailHost host = host(64, RailDialect.READ_WRITE)) {
+      VerbsAccess writeOnly = VerbsAccess.LOCAL_WRITE.and(VerbsAccess.REMOTE_WRITE);
+      RailMemory sink = host.keep(RailMemory.allocate(host.serverRails, 4096, writeOnly));
+      ConnectedRails rails = serve(host, List.of(sink), RailDialect.READ_WRITE);
+      RailMemory memory = host.memory(4096);
+      memory.write(0, RailHost.bytes(2, 4096));
+      rails.write(memory, 0, START, 4096, RailHost.LIMIT);
+      assertEquals(RailHost.bytes(2, 4096), RailHost.read(sink, 0, 4096));
+      RailException e =
+          assertThrows(
+              RailException.class, () -> rails.writeFenced(memory, 0, START, 64, RailHost.LIMIT));
+      assertEquals(Reason.PEER_REFUSED, e.reason(), e::toString);
+    }
+  }
+
+  @Test
+  void moreRegionsAreServedThanOldPeersCould() throws Exception {
+    int count = 1000;
+    try (RailHost host = host(64L * count, RailDialect.READ_ONLY)) {
+      host.arena.write(0, RailHost.bytes(3, 64 * count));
+      List<RailMemory> parts = new ArrayList<>();
+      for (int i = 0; i < count; i++) {
+        RailBuffer part = new RailBuffer(host.arena.address() + 64L * i, 64);
+        parts.add(host.keep(RailMemory.borrow(host.serverRails, part, VerbsAccess.REMOTE_READ)));
+      }
+      ConnectedRails rails = serve(host, parts, RailDialect.READ_ONLY);
+      RailMemory memory = host.memory(64);
+      for (int i = 0; i < count; i += 111) {
+        rails.read(memory, 0, new RailTarget(i, 0), 64, RailHost.LIMIT);
+        assertEquals(RailHost.read(host.arena, 64L * i, 64), RailHost.read(memory, 0, 64));
+      }
+    }
+  }
+
+  @Test
+  void aListenerThatFailsEndsItsTransferAlone() throws Exception {
+    int length = 1 << 20;
+    try (RailHost host = host(length, RailDialect.READ_ONLY)) {
+      ConnectedRails rails = host.connect(host.client().inPiecesOf(4096));
+      RailMemory memory = host.memory(length);
+      IllegalStateException mine = new IllegalStateException("no more of this");
+      RailTransfer transfer =
+          rails.readAsync(
+              memory,
+              0,
+              START,
+              length,
+              TransferTerms.within(RailHost.LIMIT)
+                  .telling(
+                      done -> {
+                        throw mine;
+                      }));
+      CompletionException e =
+          assertThrows(
+              CompletionException.class, () -> transfer.stage().toCompletableFuture().join());
+      assertEquals(mine, e.getCause());
+      rails.read(memory, 0, START, length, RailHost.LIMIT);
+      rails.status().forEach(status -> assertEquals(0, status.failures()));
+    }
+  }
+
+  @Test
+  void placesBeyondFourGibibytesAreReached() throws Exception {
+    long bytes = (5L << 30) + 3;
+    try (RailHost host = host(bytes, RailDialect.READ_WRITE)) {
+      ConnectedRails rails = host.connect(host.client());
+      RailMemory memory = host.memory(200_000);
+      memory.write(0, RailHost.bytes(6, 200_000));
+      rails.write(memory, 0, new RailTarget(0, bytes - 200_000), 200_000, RailHost.LIMIT);
+      assertEquals(RailHost.bytes(6, 200_000), RailHost.read(host.arena, bytes - 200_000, 200_000));
+      memory.write(0, ByteBuffer.allocate(200_000));
+      rails.read(memory, 0, new RailTarget(0, bytes - 200_000), 200_000, RailHost.LIMIT);
+      assertEquals(RailHost.bytes(6, 200_000), RailHost.read(memory, 0, 200_000));
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "ibv.max_qp_wr = 4; ibv.max_cqe = 3; ibv.max_rd_atomic = 1",
+        "ibv.max_qp_wr = 1; ibv.max_cqe = 1",
+        "ibv.max_message_bytes = 5000",
+        "fault = ibverbs.ibv_post_send call=3 code=12",
+      })
+  void everyDeviceIsGoodEnough(String configuration, @TempDir Path folder) throws Exception {
+    Path file =
+        Files.write(folder.resolve("emulator.conf"), List.of(configuration.split("; ", -1)));
+    String said =
+        SoftwareHost.running(Probe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("failures");
+    assertEquals("0", said);
+  }
+
+  /** Reads and writes with a fence, and says how often a rail failed. */
+  static final class Probe {
+    private Probe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      int length = 100_000;
+      try (RailHost host = host(length, RailDialect.READ_WRITE)) {
+        ConnectedRails rails = host.connect(host.client().inPiecesOf(7000));
+        RailMemory memory = host.memory(length);
+        for (int i = 0; i < 5; i++) {
+          memory.write(0, RailHost.bytes(i, length));
+          rails.writeFenced(memory, 0, START, length, RailHost.LIMIT);
+          assertEquals(RailHost.bytes(i, length), RailHost.read(host.arena, 0, length));
+          memory.write(0, ByteBuffer.allocate(length));
+          rails.read(memory, 0, START, length, RailHost.LIMIT);
+          assertEquals(RailHost.bytes(i, length), RailHost.read(memory, 0, length));
+        }
+        assertTrue(rails.status().stream().allMatch(status -> status.carriedBytes() > 0));
+        System.out.println(
+            "failures=" + rails.status().stream().mapToLong(RailStatus::failures).sum());
+      }
+    }
+  }
+}
