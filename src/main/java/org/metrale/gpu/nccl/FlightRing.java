@@ -27,9 +27,6 @@ final class FlightRing {
   private static final int TYPE_SHIFT = 8;
   private static final int OP_SHIFT = 16;
 
-  /** Where an owner's call has the peer beside what else it is. */
-  static final int PEER_SHIFT = 48;
-
   private static final int BYTE = 0xff;
 
   private final int mask;
@@ -55,10 +52,6 @@ final class FlightRing {
     return kind.code() | (type << TYPE_SHIFT) | ((long) op << OP_SHIFT);
   }
 
-  static long withoutPeer(long what) {
-    return what & (1L << PEER_SHIFT) - 1;
-  }
-
   static NcclOperationKind kindOf(long what) {
     return NcclOperationKind.of(kindCode(what));
   }
@@ -81,7 +74,6 @@ final class FlightRing {
     all[at + PEER] = peer;
     all[at + STREAM] = stream;
     all[at + ISSUED] = NcclWatchdog.coarseNanos;
-    all[at + FINISHED] = 0;
     all[at + SEQUENCE] = sequence;
   }
 
@@ -164,7 +156,7 @@ final class FlightRing {
   }
 
   NcclOperationKind kind(long sequence) {
-    return NcclOperationKind.of((int) entries[((int) sequence & mask) * STRIDE + WHAT] & BYTE);
+    return kindOf(entries[((int) sequence & mask) * STRIDE + WHAT]);
   }
 
   /** What is kept, oldest first. */
@@ -186,37 +178,17 @@ final class FlightRing {
   }
 
   private NcclFlightRecord.Entry entry(int at, long sequence, NcclFlightRecord.State state) {
-    return entry(
-        sequence,
-        entries[at + WHAT],
-        entries[at + COUNT],
-        (int) entries[at + PEER],
-        entries[at + STREAM],
-        state,
-        entries[at + ISSUED],
-        entries[at + FINISHED]);
-  }
-
-  /** One operation, from the numbers that stand for it. */
-  static NcclFlightRecord.Entry entry(
-      long sequence,
-      long what,
-      long count,
-      int peer,
-      long stream,
-      NcclFlightRecord.State state,
-      long issued,
-      long finished) {
+    long what = entries[at + WHAT];
     return new NcclFlightRecord.Entry(
         sequence,
         kindOf(what),
         NcclDataType.name((int) (what >> TYPE_SHIFT) & BYTE),
         (int) (what >> OP_SHIFT),
-        count,
-        peer,
-        stream,
+        entries[at + COUNT],
+        (int) entries[at + PEER],
+        entries[at + STREAM],
         state,
-        issued,
-        finished);
+        entries[at + ISSUED],
+        state == NcclFlightRecord.State.DONE ? entries[at + FINISHED] : 0);
   }
 }
