@@ -12,7 +12,9 @@ import org.metrale.nccl.ncclComm;
  * Two functions of NCCL by glue as the raw layer's, from the same generator and compiler, but
  * linked to the library instead of calling through the run-time table.
  */
-@Platform(include = "nccl.h", library = "jnimetraledirect")
+@Platform(
+    include = {"nccl.h", "nothing.h"},
+    library = "jnimetraledirect")
 public final class DirectNccl {
   static {
     NoOp.map("libnccl.so.2");
@@ -20,6 +22,9 @@ public final class DirectNccl {
   }
 
   private DirectNccl() {}
+
+  /** A function with nothing in it: what the way into C and back costs. */
+  public static native int metrale_nothing(long argument);
 
   /** The lightest call. */
   @Cast("ncclResult_t")

@@ -35,6 +35,8 @@ public final class VerbsWorkBatch {
   private static final int RKEY_AND_OPCODE = 6;
   private static final int FLAGS_AND_IMMEDIATE = 7;
 
+  private static final long MOST_BYTES = 0xFFFF_FFFFL;
+
   private final ByteBuffer buffer;
   private final LongBuffer words;
   private final long address;
@@ -137,24 +139,28 @@ public final class VerbsWorkBatch {
       long remoteAddress,
       int rkey,
       int opcode) {
-    if (end == capacity) {
+    int index = end;
+    if (index == capacity) {
       throw new IllegalStateException("the batch is full with " + capacity + " requests");
     }
     Objects.checkFromIndexSize(offset, lengthBytes, region.lengthBytes());
-    if (lengthBytes <= 0 || lengthBytes > Integer.toUnsignedLong(-1)) {
+    if (lengthBytes <= 0 || lengthBytes > MOST_BYTES) {
       throw new IllegalArgumentException("lengthBytes: wanted 1 to 2^32-1, got " + lengthBytes);
     }
-    int at = end * WORDS;
-    words.put(at + LOCAL_ADDRESS, region.address() + offset);
-    words.put(at + REMOTE_ADDRESS, remoteAddress);
-    words.put(at + LENGTH_AND_LKEY, VerbsWorkCalls.pair((int) lengthBytes, region.lkey()));
-    words.put(at + RKEY_AND_OPCODE, VerbsWorkCalls.pair(rkey, opcode));
-    workIds[end] = workId;
     if (current != region) {
       beginRun(region);
     }
-    longest = Math.max(longest, lengthBytes);
-    end++;
+    if (lengthBytes > longest) {
+      longest = lengthBytes;
+    }
+    end = index + 1;
+    workIds[index] = workId;
+    LongBuffer to = words;
+    int at = index * WORDS;
+    to.put(at + LOCAL_ADDRESS, region.address() + offset);
+    to.put(at + REMOTE_ADDRESS, remoteAddress);
+    to.put(at + LENGTH_AND_LKEY, VerbsWorkCalls.pair((int) lengthBytes, region.lkey()));
+    to.put(at + RKEY_AND_OPCODE, VerbsWorkCalls.pair(rkey, opcode));
   }
 
   private void beginRun(VerbsMemoryRegion region) {
