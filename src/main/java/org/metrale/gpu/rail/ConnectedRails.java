@@ -55,12 +55,16 @@ public final class ConnectedRails extends NativeResource {
   private final RailConnections connections;
   private final RailSet.Listener events = this::happened;
 
+  /** How long the peer's regions are; empty if that is not known. */
+  private final List<Long> regionBytes;
+
   private ConnectedRails(RailClient client, RailSet rails, RailGeneration first, RailMemory fence) {
     super(rails);
     this.client = client;
     this.rails = rails;
     this.fence = fence;
     this.counters = new RailCounters(rails.size());
+    this.regionBytes = List.copyOf(client.terms().regionBytes().get());
     String peer = client.terms().peer();
     this.engine = new TransferEngine(peer, client.rebuilds(), this::failed);
     this.driver = new RailDriver(engine, peer);
@@ -150,7 +154,8 @@ public final class ConnectedRails extends NativeResource {
    * @param timeout how long it may take
    * @throws RailException if it comes to nothing; some bytes may have arrived
    * @throws InterruptedException if the thread is or was interrupted; the transfer is given up
-   * @throws IndexOutOfBoundsException if the range is not inside {@code into}
+   * @throws IndexOutOfBoundsException if the range is not inside {@code into}, or not inside the
+   *     peer's region where its length is known
    * @throws IllegalArgumentException if the memory is not on these rails
    * @throws IllegalStateException if this or the memory is closed
    */
@@ -175,7 +180,8 @@ public final class ConnectedRails extends NativeResource {
    * @param timeout how long it may take
    * @throws RailException if it comes to nothing; some bytes may have been written
    * @throws InterruptedException if the thread is or was interrupted; the transfer is given up
-   * @throws IndexOutOfBoundsException if the range is not inside {@code from}
+   * @throws IndexOutOfBoundsException if the range is not inside {@code from}, or not inside the
+   *     peer's region where its length is known
    * @throws IllegalArgumentException if the memory is not on these rails
    * @throws IllegalStateException if this or the memory is closed
    */
@@ -214,7 +220,8 @@ public final class ConnectedRails extends NativeResource {
    * @param lengthBytes how many, from 1
    * @param terms how long it may take, and whom to tell of progress
    * @return the transfer, which goes on by itself
-   * @throws IndexOutOfBoundsException if the range is not inside {@code into}
+   * @throws IndexOutOfBoundsException if the range is not inside {@code into}, or not inside the
+   *     peer's region where its length is known
    * @throws IllegalArgumentException if the memory is not on these rails
    * @throws IllegalStateException if this or the memory is closed
    */
@@ -232,13 +239,35 @@ public final class ConnectedRails extends NativeResource {
    * @param lengthBytes how many, from 1
    * @param terms how long it may take, and whom to tell of progress
    * @return the transfer, which goes on by itself
-   * @throws IndexOutOfBoundsException if the range is not inside {@code from}
+   * @throws IndexOutOfBoundsException if the range is not inside {@code from}, or not inside the
+   *     peer's region where its length is known
    * @throws IllegalArgumentException if the memory is not on these rails
    * @throws IllegalStateException if this or the memory is closed
    */
   public RailTransfer writeAsync(
       RailMemory from, long offset, RailTarget to, long lengthBytes, TransferTerms terms) {
     return begin(new Order(Direction.WRITE, from, offset, to, lengthBytes, of(terms)), terms);
+  }
+
+  /**
+   * Begins to write to the peer's memory, so that the peer's processor sees the bytes when the
+   * transfer is over, as {@link #writeFenced}.
+   *
+   * @param from where the bytes are: memory on these rails
+   * @param offset where in it, in bytes
+   * @param to where the bytes go
+   * @param lengthBytes how many, from 1
+   * @param terms how long it may take, and whom to tell of progress
+   * @return the transfer, which goes on by itself
+   * @throws IndexOutOfBoundsException if the range is not inside {@code from}, or not inside the
+   *     peer's region where its length is known
+   * @throws IllegalArgumentException if the memory is not on these rails
+   * @throws IllegalStateException if this or the memory is closed
+   */
+  public RailTransfer writeFencedAsync(
+      RailMemory from, long offset, RailTarget to, long lengthBytes, TransferTerms terms) {
+    Direction fenced = Direction.FENCED_WRITE;
+    return begin(new Order(fenced, from, offset, to, lengthBytes, of(terms)), terms);
   }
 
   private static LongConsumer of(TransferTerms terms) {
@@ -283,6 +312,11 @@ public final class ConnectedRails extends NativeResource {
     Objects.checkFromIndexSize(order.offset(), order.lengthBytes(), order.memory().lengthBytes());
     if (!order.memory().rails().equals(rails)) {
       throw new IllegalArgumentException(order.memory() + " is not on " + rails);
+    }
+    if (!regionBytes.isEmpty()) {
+      RailTarget target = order.target();
+      long there = regionBytes.get(Objects.checkIndex(target.region(), regionBytes.size()));
+      Objects.checkFromIndexSize(target.offset(), order.lengthBytes(), there);
     }
     List<RailLink> links = engine.links();
     long longest = links.stream().mapToLong(RailLink::maxMessageBytes).min().orElse(1);

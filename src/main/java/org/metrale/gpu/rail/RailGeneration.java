@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.NavigableSet;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.function.Function;
 import org.metrale.gpu.verbs.VerbsAccess;
 import org.metrale.gpu.wire.RemoteQp;
 import org.metrale.gpu.wire.ServerFrame;
@@ -68,8 +67,7 @@ final class RailGeneration {
           HandshakeConnection.over(
               transport, new HandshakeTerms(client.peer(), client.dialect(), deadline));
       client.preamble().exchange(connection);
-      ClientHandshake.Established established =
-          connection.connect(new Half(ends, locals, client.check()));
+      ClientHandshake.Established established = connection.connect(new Half(ends, locals, client));
       return new RailGeneration(transport, ends, established.offer());
     } catch (IOException | RuntimeException e) {
       closeAfter(e, ends);
@@ -87,14 +85,11 @@ final class RailGeneration {
   }
 
   /** This side of the handshake. */
-  private record Half(
-      List<RailEnd> ends,
-      List<LocalQueuePair> locals,
-      Function<ServerFrame, Optional<String>> check)
+  private record Half(List<RailEnd> ends, List<LocalQueuePair> locals, RailClient.Terms client)
       implements ClientRails {
     @Override
     public Optional<String> objection(ServerFrame offer) {
-      return check.apply(offer);
+      return client.objection(offer);
     }
 
     @Override

@@ -87,6 +87,52 @@ final class RailRightsTest {
   }
 
   @Test
+  void aFencedWriteInTheBackground() throws Exception {
+    try (RailHost host = host(100_000, RailDialect.READ_WRITE)) {
+      ConnectedRails rails = host.connect(host.client().inPiecesOf(7000));
+      RailMemory memory = host.memory(100_000);
+      memory.write(0, RailHost.bytes(8, 100_000));
+      TransferTerms terms = TransferTerms.within(RailHost.LIMIT);
+      rails.writeFencedAsync(memory, 0, START, 100_000, terms).stage().toCompletableFuture().join();
+      assertEquals(RailHost.bytes(8, 100_000), RailHost.read(host.arena, 0, 100_000));
+    }
+  }
+
+  @Test
+  void thisSidesMemoryWithoutTheRightIsNotThePeersFault() throws Exception {
+    try (RailHost host = host(4096, RailDialect.READ_ONLY)) {
+      ConnectedRails rails = host.connect(host.client().rebuilding(true));
+      RailMemory source =
+          host.keep(RailMemory.allocate(host.clientRails, 4096, VerbsAccess.LOCAL_READ));
+      RailException e =
+          assertThrows(RailException.class, () -> rails.read(source, 0, START, 64, RailHost.LIMIT));
+      assertEquals(Reason.LOCAL_FAULT, e.reason(), e::toString);
+      assertTrue(e.getMessage().contains("this side failed"), e::toString);
+    }
+  }
+
+  @Test
+  void whatIsBeyondAKnownRegionIsRefusedBeforeItIsSent() throws Exception {
+    try (RailHost host = host(4096, RailDialect.READ_ONLY)) {
+      ConnectedRails rails = host.connect(host.client().knowing(() -> List.of(4096L)));
+      RailMemory memory = host.memory(4096);
+      rails.read(memory, 0, START, 4096, RailHost.LIMIT);
+      for (RailTarget wrong : List.of(new RailTarget(0, 1), new RailTarget(1, 0))) {
+        assertThrows(
+            IndexOutOfBoundsException.class,
+            () -> rails.read(memory, 0, wrong, 4096, RailHost.LIMIT));
+      }
+      rails.status().forEach(status -> assertEquals(0, status.failures()));
+      HandshakeException e =
+          assertThrows(
+              HandshakeException.class,
+              () -> host.connect(host.client().knowing(() -> List.of(4096L, 4096L))));
+      assertEquals(HandshakeException.Reason.OFFER_REFUSED, e.reason());
+      assertTrue(e.getMessage().contains("1 regions, where 2 are known"), e::toString);
+    }
+  }
+
+  @Test
   void moreRegionsAreServedThanOldPeersCould() throws Exception {
     int count = 1000;
     try (RailHost host = host(64L * count, RailDialect.READ_ONLY)) {

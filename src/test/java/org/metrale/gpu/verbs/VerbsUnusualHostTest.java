@@ -37,6 +37,10 @@ final class VerbsUnusualHostTest {
     "PARTLY_UNREADABLE, fault = ibverbs.ibv_query_gid_ex call=3 code=5",
     "FORGOTTEN_MEMORY, ibv.devices = 2",
     "RESTING, ibv.devices = 2",
+    "FRUGAL, ibv.devices = 2",
+    "FORKS, ibv.devices = 2",
+    "LATE_FORKS, fault = ibverbs.ibv_fork_init code=22",
+    "NO_PAGING, ibv.devices = 2",
   })
   void isMadeTheBestOf(Case what, String configuration, @TempDir Path folder) throws Exception {
     Path file =
@@ -173,6 +177,57 @@ final class VerbsUnusualHostTest {
           assertEquals(0, two.client.completions.await(done, Duration.ofSeconds(1)));
           long used = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - before;
           assertTrue(used < 200_000_000, () -> "a second of waiting took " + used + " ns");
+        }
+      }
+    },
+    /** Posting and reaping leave the collector nothing to do. */
+    FRUGAL {
+      @Override
+      void run() throws Exception {
+        com.sun.management.ThreadMXBean threads =
+            (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long self = Thread.currentThread().getId();
+        try (Two two = new Two(VerbsPath.DEFAULT)) {
+          long fewest = Long.MAX_VALUE;
+          for (int round = 0; round < 20; round++) {
+            long before = threads.getThreadAllocatedBytes(self);
+            for (int i = 0; i < 100; i++) {
+              two.fill(16);
+              for (int left = 16; left > 0; ) {
+                left -= two.client.completions.poll(two.done, LIMIT);
+              }
+            }
+            fewest = Math.min(fewest, threads.getThreadAllocatedBytes(self) - before);
+          }
+          assertEquals(0, fewest / 1600, "bytes allocated for a request");
+        }
+      }
+    },
+    FORKS {
+      @Override
+      void run() throws Exception {
+        VerbsLibrary.protectForks();
+        try (Two two = new Two(VerbsPath.DEFAULT)) {
+          two.move(BYTES);
+        }
+      }
+    },
+    LATE_FORKS {
+      @Override
+      void run() {
+        VerbsException e = assertThrows(VerbsException.class, VerbsLibrary::protectForks);
+        assertEquals("EINVAL", e.symbol());
+      }
+    },
+    /** Pages that are fetched on demand are refused, not taken for others. */
+    NO_PAGING {
+      @Override
+      void run() throws Exception {
+        VerbsAccess access = VerbsAccess.LOCAL_WRITE.and(VerbsAccess.ON_DEMAND);
+        try (Two two = new Two(VerbsPath.DEFAULT)) {
+          VerbsException e =
+              assertThrows(VerbsException.class, () -> two.client.memory(4096, access));
+          assertTrue(e.getMessage().contains("access=local read, local write, on demand"));
         }
       }
     };
