@@ -108,13 +108,13 @@ final class Issuing {
     if (peer >= OWNED_PEERS || !(ready || isReady(mine, what, send, recv, count, stream))) {
       return NOT_OWNED;
     }
-    boolean answered = false;
     mine.begin();
+    int code;
     try {
       // Before the call, for who closes memory and then looks what it is used by.
       ring.write(sequence, what, count, peer, stream.address());
       ring.keep(sequence, send, recv);
-      int code =
+      code =
           NcclCalls.submitOwned(
               what | (long) peer << PEER_SHIFT,
               mine.memory,
@@ -124,14 +124,30 @@ final class Issuing {
               count,
               stream.slot(),
               stream.generation());
+    } catch (RuntimeException | Error e) {
+      ring.drop(sequence);
+      mine.end();
+      throw e;
+    }
+    if (code != NcclCalls.SUCCESS || !ready) {
+      return settleOwned(mine, what, count, stream, code);
+    }
+    mine.next = sequence + 1;
+    progress.publish(sequence);
+    mine.end();
+    return sequence;
+  }
+
+  /** The rest of the owner's way; apart, so that the compiler takes the usual way as a whole. */
+  private long settleOwned(Owner mine, long what, long count, CudaStream stream, int code) {
+    long sequence = mine.next;
+    try {
       if (code == NcclCalls.AGAIN) {
+        ring.drop(sequence);
         return NOT_OWNED;
       }
-      answered = true;
-      if (!ready) {
-        issuedOn(stream, isUnordered(what, count));
-        mine.stream = count == 0 ? null : stream;
-      }
+      issuedOn(stream, isUnordered(what, count));
+      mine.stream = count == 0 ? null : stream;
       if (code != NcclCalls.SUCCESS) {
         // Native memory does not know which operation is next any more.
         gate.disown();
@@ -141,9 +157,6 @@ final class Issuing {
       progress.publish(sequence);
       return sequence;
     } finally {
-      if (!answered) {
-        ring.drop(sequence);
-      }
       mine.end();
     }
   }

@@ -92,7 +92,7 @@ final class Progress {
       }
       if (passed > 0) {
         long done = first + passed - 1;
-        rank.ring.finish(completed + 1, done, System.nanoTime());
+        rank.ring.finish(done, System.nanoTime());
         completed = done;
         finishWaiting(done);
       } else if (passed < 0) {
