@@ -137,8 +137,7 @@ final class RailStormTest {
     Random random = new Random(SEED - 1);
     long end = (long) AREA * THREADS;
     try (RailMemory memory =
-        RailMemory.allocate(
-            host.clientRails, 64, org.metrale.gpu.verbs.VerbsAccess.LOCAL_WRITE)) {
+        RailMemory.allocate(host.clientRails, 64, org.metrale.gpu.verbs.VerbsAccess.LOCAL_WRITE)) {
       while (!over.get()) {
         switch (random.nextInt(4)) {
           case 0 -> connected.takeDown(0, "a drill");
