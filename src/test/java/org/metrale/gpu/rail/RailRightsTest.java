@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.NavigableSet;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -161,33 +160,6 @@ final class RailRightsTest {
         rails.read(memory, 0, new RailTarget(i, 0), 64, RailHost.LIMIT);
         assertEquals(RailHost.read(host.arena, 64L * i, 64), RailHost.read(memory, 0, 64));
       }
-    }
-  }
-
-  @Test
-  void aListenerThatFailsEndsItsTransferAlone() throws Exception {
-    int length = 1 << 20;
-    try (RailHost host = host(length, RailDialect.READ_ONLY)) {
-      ConnectedRails rails = host.connect(host.client().inPiecesOf(4096));
-      RailMemory memory = host.memory(length);
-      IllegalStateException mine = new IllegalStateException("no more of this");
-      RailTransfer transfer =
-          rails.readAsync(
-              memory,
-              0,
-              START,
-              length,
-              TransferTerms.within(RailHost.LIMIT)
-                  .telling(
-                      done -> {
-                        throw mine;
-                      }));
-      CompletionException e =
-          assertThrows(
-              CompletionException.class, () -> transfer.stage().toCompletableFuture().join());
-      assertEquals(mine, e.getCause());
-      rails.read(memory, 0, START, length, RailHost.LIMIT);
-      rails.status().forEach(status -> assertEquals(0, status.failures()));
     }
   }
 
