@@ -178,6 +178,36 @@ final class RailRightsTest {
     }
   }
 
+  /** Its peers need a number that the handshake has no place for. */
+  @Test
+  void anInfiniBandDeviceIsRefusedBeforeAnythingIsSent(@TempDir Path folder) throws Exception {
+    Path file = Files.write(folder.resolve("emulator.conf"), List.of("ibv.kind = infiniband"));
+    String said =
+        SoftwareHost.running(InfiniBandProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("said");
+    assertTrue(said.contains("mlx5_0 is on InfiniBand"), said);
+  }
+
+  /** Says why rails cannot be had. */
+  static final class InfiniBandProbe {
+    private InfiniBandProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      try (RailHost host = host(64, RailDialect.READ_ONLY)) {
+        IllegalStateException e =
+            assertThrows(
+                IllegalStateException.class,
+                () -> host.client().connect(host.clientRails, RailHost.LIMIT).close());
+        assertEquals(0, host.server.clients() + host.server.failedSoFar());
+        System.out.println("said=" + e.getMessage());
+      }
+    }
+  }
+
   /** A domain for each client: the key of one opens nothing to the other. */
   @Test
   void aClientCannotUseTheKeyOfAnother() throws Exception {
