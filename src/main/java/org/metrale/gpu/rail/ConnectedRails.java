@@ -287,6 +287,7 @@ public final class ConnectedRails extends NativeResource {
   }
 
   private void await(Order order, Duration timeout) throws RailException, InterruptedException {
+    engine.requireNoStep();
     acquire();
     try {
       RailTransfer transfer = submit(order, Deadline.after(timeout));

@@ -170,6 +170,8 @@ public final class RailClient {
    * @throws IOException if the server cannot be reached
    * @throws org.metrale.gpu.verbs.VerbsException if a queue pair cannot be made; nothing was sent
    *     then
+   * @throws IllegalStateException if a device has no usable address, or is on InfiniBand; nothing
+   *     was sent then either
    */
   @MustBeClosed
   public ConnectedRails connect(RailSet rails, Duration timeout) throws IOException {

@@ -22,6 +22,17 @@ public interface RailDialer {
    * @return the dialer
    */
   static RailDialer tcp(InetSocketAddress address) {
-    return new TcpDialer(address);
+    return tcp(address, SocketLayer.NONE);
+  }
+
+  /**
+   * A TCP connection with TLS or something else over it; interruptible likewise.
+   *
+   * @param address where the server listens; the name is looked up each time
+   * @param layer what is laid over the connection
+   * @return the dialer
+   */
+  static RailDialer tcp(InetSocketAddress address, SocketLayer layer) {
+    return new TcpDialer(address, layer);
   }
 }

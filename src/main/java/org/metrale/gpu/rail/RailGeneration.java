@@ -69,7 +69,7 @@ final class RailGeneration {
       client.preamble().exchange(connection);
       ClientHandshake.Established established = connection.connect(new Half(ends, locals, client));
       return new RailGeneration(transport, ends, established.offer());
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | OutOfMemoryError e) {
       closeAfter(e, ends);
       if (transport != null) {
         transport.close();

@@ -237,6 +237,10 @@ final class RailLink implements RailChoice.Lane {
   private void completed(int index, Consumer<RailPiece> arrived) {
     long id = done.workId(index);
     int slot = (int) id;
+    if (isDown()) {
+      // A listener has closed the rails: what they had was given back.
+      return;
+    }
     if (done.isSuccess(index)) {
       if ((id & FOLLOWED) == 0) {
         RailPiece piece = release(slot);

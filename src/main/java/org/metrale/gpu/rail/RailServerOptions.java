@@ -1,9 +1,7 @@
 package org.metrale.gpu.rail;
 
-import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.Socket;
 import java.time.Duration;
 import java.util.Objects;
 
@@ -15,7 +13,8 @@ import java.util.Objects;
  * @param maxConnections how many clients at the same time, from 1
  * @param handshakeTimeout how long preamble and handshake may take
  * @param ledger what memory for clients alone is charged to
- * @param layer what is laid over each connection, such as TLS
+ * @param layer what is laid over each connection, such as TLS; its own handshake happens with the
+ *     first bytes, within the time limit of the rails'
  */
 public record RailServerOptions(
     InetSocketAddress address,
@@ -23,40 +22,9 @@ public record RailServerOptions(
     int maxConnections,
     Duration handshakeTimeout,
     MemoryLedger ledger,
-    Layer layer) {
+    SocketLayer layer) {
   /** How many clients if nothing else is set. */
   public static final int DEFAULT_CONNECTIONS = 64;
-
-  /**
-   * What is laid over an accepted connection. With TLS that asks for the client's certificate, only
-   * those are let in who have one that is trusted:
-   *
-   * <pre>{@code
-   * accepted -> {
-   *   SSLSocket tls =
-   *       (SSLSocket) factory.createSocket(accepted, null, accepted.getPort(), true);
-   *   tls.setUseClientMode(false);
-   *   tls.setNeedClientAuth(true);
-   *   return tls;
-   * }
-   * }</pre>
-   *
-   * <p>The layer's own handshake happens with the first bytes, within the time limit of the rails'.
-   */
-  @FunctionalInterface
-  public interface Layer {
-    /** Nothing: plain TCP. */
-    Layer NONE = accepted -> accepted;
-
-    /**
-     * Lays something over a connection; must not wait for the client.
-     *
-     * @param accepted the connection, which the server closes at the latest
-     * @return the socket to speak through
-     * @throws IOException if it cannot be done; the client is turned away
-     */
-    Socket over(Socket accepted) throws IOException;
-  }
 
   /**
    * Checks the limits.
@@ -95,7 +63,7 @@ public record RailServerOptions(
         DEFAULT_CONNECTIONS,
         Duration.ofSeconds(10),
         MemoryLedger.of(0),
-        Layer.NONE);
+        SocketLayer.NONE);
   }
 
   /**
@@ -127,7 +95,7 @@ public record RailServerOptions(
    * @param other what is laid over each connection
    * @return the options
    */
-  public RailServerOptions over(Layer other) {
+  public RailServerOptions over(SocketLayer other) {
     return new RailServerOptions(address, clients, maxConnections, handshakeTimeout, ledger, other);
   }
 }

@@ -10,8 +10,11 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Plain TCP; neither the look-up of the name nor the connection outlives the deadline. */
-record TcpDialer(InetSocketAddress address) implements RailDialer {
+/**
+ * TCP, perhaps with a layer; neither the look-up of the name nor the connection outlives the
+ * deadline.
+ */
+record TcpDialer(InetSocketAddress address, SocketLayer layer) implements RailDialer {
   @Override
   public HandshakeTransport open(Deadline deadline) throws IOException {
     Socket socket = new Socket();
@@ -24,7 +27,7 @@ record TcpDialer(InetSocketAddress address) implements RailDialer {
             return 0;
           };
       new DeadlineWatch(socket).during(connecting, deadline);
-      return HandshakeTransport.of(socket);
+      return new SocketTransport(layer.over(socket), socket);
     } catch (IOException | RuntimeException e) {
       socket.close();
       throw e;

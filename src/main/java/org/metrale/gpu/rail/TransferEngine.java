@@ -126,6 +126,16 @@ final class TransferEngine implements RailLink.Owner {
     }
   }
 
+  /**
+   * Refuses to wait for steps that would never be taken: whoever tells a listener of a transfer is
+   * in the middle of one.
+   */
+  void requireNoStep() {
+    if (lock.isHeldByCurrentThread()) {
+      throw new IllegalStateException("a listener of a transfer must not wait for another");
+    }
+  }
+
   /** Takes a step if no other thread is about to; true if something moved. */
   boolean tryStep() {
     if (!lock.tryLock()) {
@@ -227,14 +237,15 @@ final class TransferEngine implements RailLink.Owner {
   /** Takes out transfers that are over, late, or without any hope. */
   private void sweep(long now) {
     boolean alive = recovering || !links.stream().allMatch(RailLink::isDown);
-    for (int i = transfers.size() - 1; i >= 0; i--) {
+    // Whoever hears of an end may close the rails.
+    for (int i = transfers.size() - 1; i >= 0 && !closed; i--) {
       RailTransfer transfer = transfers.get(i);
       if (!transfer.isDone() && transfer.isLate(now)) {
         end(transfer, failure(Reason.DEADLINE_PASSED, slowRail(transfer), transfer, lastFault()));
       } else if (!transfer.isDone() && !alive) {
         end(transfer, failure(Reason.RAILS_LOST, -1, transfer, lastFault()));
       }
-      if (transfer.isDone()) {
+      if (transfer.isDone() && !closed) {
         transfers.remove(i);
       }
     }

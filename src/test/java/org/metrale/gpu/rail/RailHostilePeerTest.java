@@ -298,10 +298,8 @@ final class RailHostilePeerTest {
   }
 
   private static RailClient over(SSLSocketFactory sockets, RailServer server) {
-    RailDialer dialer =
-        deadline ->
-            HandshakeTransport.of(
-                sockets.createSocket(server.address().getAddress(), server.address().getPort()));
+    SocketLayer tls = connection -> sockets.createSocket(connection, "localhost", 0, true);
+    RailDialer dialer = RailDialer.tcp(server.address(), tls);
     return RailClient.through("over TLS", dialer, RailDialect.READ_ONLY);
   }
 }

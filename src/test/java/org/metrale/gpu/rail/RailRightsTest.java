@@ -8,22 +8,34 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
-import java.util.concurrent.CompletionException;
+import java.util.NavigableSet;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.cuda.CudaBuffer;
+import org.metrale.gpu.cuda.CudaContext;
+import org.metrale.gpu.cuda.DeviceMemory;
 import org.metrale.gpu.rail.RailException.Reason;
 import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsCompletions;
+import org.metrale.gpu.verbs.VerbsGpuMemory;
+import org.metrale.gpu.verbs.VerbsWorkBatch;
 import org.metrale.gpu.verbs.VerbsWorkException;
 import org.metrale.gpu.verbs.VerbsWorkStatus;
 import org.metrale.gpu.wire.RailDialect;
+import org.metrale.gpu.wire.Region;
 
 /** What peers may do, and what devices can; over the software GPU host's devices. */
 @Tag("emulator")
@@ -152,33 +164,6 @@ final class RailRightsTest {
   }
 
   @Test
-  void aListenerThatFailsEndsItsTransferAlone() throws Exception {
-    int length = 1 << 20;
-    try (RailHost host = host(length, RailDialect.READ_ONLY)) {
-      ConnectedRails rails = host.connect(host.client().inPiecesOf(4096));
-      RailMemory memory = host.memory(length);
-      IllegalStateException mine = new IllegalStateException("no more of this");
-      RailTransfer transfer =
-          rails.readAsync(
-              memory,
-              0,
-              START,
-              length,
-              TransferTerms.within(RailHost.LIMIT)
-                  .telling(
-                      done -> {
-                        throw mine;
-                      }));
-      CompletionException e =
-          assertThrows(
-              CompletionException.class, () -> transfer.stage().toCompletableFuture().join());
-      assertEquals(mine, e.getCause());
-      rails.read(memory, 0, START, length, RailHost.LIMIT);
-      rails.status().forEach(status -> assertEquals(0, status.failures()));
-    }
-  }
-
-  @Test
   void placesBeyondFourGibibytesAreReached() throws Exception {
     long bytes = (5L << 30) + 3;
     try (RailHost host = host(bytes, RailDialect.READ_WRITE)) {
@@ -190,6 +175,150 @@ final class RailRightsTest {
       memory.write(0, ByteBuffer.allocate(200_000));
       rails.read(memory, 0, new RailTarget(0, bytes - 200_000), 200_000, RailHost.LIMIT);
       assertEquals(RailHost.bytes(6, 200_000), RailHost.read(memory, 0, 200_000));
+    }
+  }
+
+  /** Its peers need a number that the handshake has no place for. */
+  @Test
+  void anInfiniBandDeviceIsRefusedBeforeAnythingIsSent(@TempDir Path folder) throws Exception {
+    Path file = Files.write(folder.resolve("emulator.conf"), List.of("ibv.kind = infiniband"));
+    String said =
+        SoftwareHost.running(InfiniBandProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("said");
+    assertTrue(said.contains("mlx5_0 is on InfiniBand"), said);
+  }
+
+  /** Says why rails cannot be had. */
+  static final class InfiniBandProbe {
+    private InfiniBandProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      try (RailHost host = host(64, RailDialect.READ_ONLY)) {
+        IllegalStateException e =
+            assertThrows(
+                IllegalStateException.class,
+                () -> host.client().connect(host.clientRails, RailHost.LIMIT).close());
+        assertEquals(0, host.server.clients() + host.server.failedSoFar());
+        System.out.println("said=" + e.getMessage());
+      }
+    }
+  }
+
+  /** A domain for each client: the key of one opens nothing to the other. */
+  @Test
+  void aClientCannotUseTheKeyOfAnother() throws Exception {
+    try (RailHost host = host(8192, RailDialect.READ_WRITE)) {
+      AtomicInteger turn = new AtomicInteger();
+      RailService service =
+          new RailService() {
+            @Override
+            public RailDialect dialect() {
+              return RailDialect.READ_WRITE;
+            }
+
+            @Override
+            public RailShare greet(HandshakeConnection connection) {
+              long place = host.arena.address() + 4096L * turn.getAndIncrement();
+              return RailShare.apart(List.of(new RailBuffer(place, 4096)));
+            }
+          };
+      RailServer server = host.keep(RailServer.start(host.serverRails, service, RailHost.PATIENT));
+      RailClient client = RailClient.to(server.address(), RailDialect.READ_WRITE);
+      ConnectedRails first = host.connect(client);
+      Region others = first.offer().rails().get(0).regions().get(0);
+      NavigableSet<Integer> one = new TreeSet<>(List.of(0));
+      RailGeneration second =
+          RailGeneration.connect(
+              client.terms(), host.clientRails, one, List.of(), Deadline.after(RailHost.LIMIT));
+      RailEnd end = second.ends().get(0);
+      host.keep(end::close);
+      RailMemory memory = host.memory(4096);
+      Region own = second.offer().rails().get(0).regions().get(0);
+      assertEquals(others.base() + 4096, own.base());
+      assertEquals(VerbsWorkStatus.SUCCESS, read(end, memory, own));
+      assertEquals(VerbsWorkStatus.Side.PEER, read(end, memory, others).side());
+      second.hangUp();
+    }
+  }
+
+  private static VerbsWorkStatus read(RailEnd end, RailMemory into, Region from)
+      throws InterruptedException {
+    VerbsWorkBatch batch = VerbsWorkBatch.allocate(1);
+    VerbsCompletions done = VerbsCompletions.allocate(1);
+    batch.read(1, into.region(0), 0, 64, from.base(), (int) from.rkey());
+    end.pair().post(batch);
+    assertEquals(1, end.completions().await(done, RailHost.LIMIT));
+    return done.isSuccess(0) ? VerbsWorkStatus.SUCCESS : done.failure(0).status();
+  }
+
+  @Test
+  void packetNumbersAreFreshForEachConnection() throws Exception {
+    try (RailHost host = host(64, RailDialect.READ_ONLY)) {
+      Set<Long> seen = new HashSet<>();
+      for (int i = 0; i < 10; i++) {
+        try (ConnectedRails rails = host.client().connect(host.clientRails, RailHost.LIMIT)) {
+          rails.offer().rails().forEach(record -> seen.add(record.remoteQp().psn()));
+        }
+      }
+      assertTrue(seen.size() >= 19, () -> seen + " of 20 numbers of 24 bits");
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "gpu.kind = h200, DMA_BUF",
+    "'gpu.kind = h200; ibv.1.dma_buf = false', PEER_MEMORY",
+    "gpu.kind = gb10, PINNED_HOST",
+  })
+  void aGpusMemoryIsTheSameOnEveryRail(String configuration, String way, @TempDir Path folder)
+      throws Exception {
+    Path file =
+        Files.write(folder.resolve("emulator.conf"), List.of(configuration.split("; ", -1)));
+    String said =
+        SoftwareHost.running(GpuProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("way");
+    assertEquals(way, said);
+  }
+
+  /** Reads into a GPU's memory over two rails and says how. */
+  static final class GpuProbe {
+    private GpuProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // the rails' memory closes it
+    public static void main(String[] arguments) throws Exception {
+      int length = 5 << 16; // whole pages, as a dma-buf wants them
+      try (RailHost host = host(length, RailDialect.READ_ONLY);
+          CudaContext context = CudaContext.openPrimary(0);
+          DeviceMemory device = DeviceMemory.allocate(context, length);
+          RailMemory near =
+              RailMemory.ofGpu(
+                  host.clientRails,
+                  domains -> VerbsGpuMemory.register(domains, device, VerbsAccess.LOCAL_WRITE))) {
+        host.arena.write(0, RailHost.bytes(5, length));
+        try (ConnectedRails rails =
+            host.client().inPiecesOf(10_000).connect(host.clientRails, RailHost.LIMIT)) {
+          rails.read(near, 0, START, length, RailHost.LIMIT);
+          rails.status().forEach(status -> assertTrue(status.carriedBytes() > 0));
+        }
+        VerbsGpuMemory gpu = near.gpu().orElseThrow();
+        if (gpu.standIn().isPresent()) {
+          context.copy(gpu.standIn().get().buffer(), device.buffer(), RailHost.LIMIT);
+        } else {
+          assertThrows(IllegalStateException.class, () -> near.read(0, ByteBuffer.allocate(1)));
+        }
+        ByteBuffer back = ByteBuffer.allocateDirect(length);
+        context.copy(device.buffer(), CudaBuffer.of(back), RailHost.LIMIT);
+        assertEquals(RailHost.bytes(5, length), back);
+        System.out.println("way=" + gpu.way());
+      }
     }
   }
 
