@@ -719,15 +719,20 @@ static {
 
 public static native void metrale_nccl_use_driver(@Cast("int64_t") long functions);
 
-/* Native memory of a communicator, for metrale_nccl_rank_own. */
-public static native @Cast("int64_t") long metrale_nccl_rank_open();
+/* Native memory of a communicator, from which it issues operations. */
+public static native @Cast("int64_t") long metrale_nccl_rank_open(@Cast("int64_t") long comm);
 
 /*
  * Says what an owner needs, and answers the epoch of its ownership. Only for who has the communicator.
  * [in] events: `capacity` handles, a power of two. next: the number of the next operation.
  */
-public static native @Cast("int64_t") long metrale_nccl_rank_own(@Cast("int64_t") long rank, @Cast("int64_t") long comm, @Cast("int64_t") long events, int _capacity,
-                                            @Cast("int64_t") long next);
+public static native @Cast("int64_t") long metrale_nccl_rank_own(@Cast("int64_t") long rank, @Cast("int64_t") long events, int _capacity, @Cast("int64_t") long next);
+
+/* Records an event on the stream that is still announced after "in progress", closed meanwhile or not. */
+public static native int metrale_nccl_rank_record(@Cast("int64_t") long rank, @Cast("int64_t") long event);
+
+/* NCCL has started what it answered "in progress" to: the stream may go. */
+public static native void metrale_nccl_rank_settled(@Cast("int64_t") long rank);
 
 /* Nobody owns it any more, as soon as metrale_nccl_barrier has been called too. */
 public static native void metrale_nccl_rank_disown(@Cast("int64_t") long rank);
@@ -738,22 +743,41 @@ public static native void metrale_nccl_barrier();
 /* Gives the memory back. Nobody owns it, and nobody is inside. */
 public static native void metrale_nccl_rank_recycle(@Cast("int64_t") long rank);
 
+// #ifndef METRALE_PARSER
+// #endif
+
 /*
  * The owner's way to queue one two-sided operation and to record its event behind it; METRALE_NCCL_AGAIN
- * if it does not own the communicator any more. `what` holds the kind in bits 0 to 7, the type in 8 to 15,
- * the reduction in 16 to 47, the peer in 48 to 63: arguments cost time.
+ * if it does not own the communicator any more. `what` has the peer in bits 48 to 63.
  */
 public static native int metrale_nccl_submit_owned(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long epoch, @Cast("int64_t") long send,
                                             @Cast("int64_t") long recv, @Cast("int64_t") long count, @Cast("int64_t") long slot,
                                             @Cast("int64_t") long generation);
 
 /*
- * Queues one two-sided operation and, if that is done, records the event behind it. `what` holds the
- * kind in bits 0 to 7, the type in 8 to 15, the reduction in 16 to 47: arguments cost time.
+ * Queues one two-sided operation and records its event behind it. Where NCCL answers "in progress" the
+ * stream stays announced until metrale_nccl_rank_settled. Only for who has the communicator.
  */
-public static native int metrale_nccl_submit(@Cast("int64_t") long what, @Cast("int64_t") long comm, @Cast("int64_t") long send, @Cast("int64_t") long recv,
+public static native int metrale_nccl_submit(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long send, @Cast("int64_t") long recv,
                                       @Cast("int64_t") long count, int peer, @Cast("int64_t") long slot, @Cast("int64_t") long generation,
                                       @Cast("int64_t") long event);
+
+/*
+ * The same with settings of this call alone. [in] nine: version, minCTAs, maxCTAs, nvlsCTAs,
+ * cgaClusterSize, algSelection, forceAlgSelection, CTAPolicy, userProfilerTag.
+ */
+public static native int metrale_nccl_submit_configured(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long send,
+                                                 @Cast("int64_t") long recv, @Cast("int64_t") long count, int peer, @Cast("int64_t") long slot,
+                                                 @Cast("int64_t") long generation, @Cast("int64_t") long event,
+                                                 @Cast("const int64_t*") LongPointer nine);
+public static native int metrale_nccl_submit_configured(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long send,
+                                                 @Cast("int64_t") long recv, @Cast("int64_t") long count, int peer, @Cast("int64_t") long slot,
+                                                 @Cast("int64_t") long generation, @Cast("int64_t") long event,
+                                                 @Cast("const int64_t*") LongBuffer nine);
+public static native int metrale_nccl_submit_configured(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long send,
+                                                 @Cast("int64_t") long recv, @Cast("int64_t") long count, int peer, @Cast("int64_t") long slot,
+                                                 @Cast("int64_t") long generation, @Cast("int64_t") long event,
+                                                 @Cast("const int64_t*") long[] nine);
 
 /*
  * Runs a whole group in one call, so on one OS thread: start, every operation, end. Each operation's

@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.function.Supplier;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.GpuException;
+import org.metrale.gpu.LeavableCall;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -58,7 +59,7 @@ public final class CuFileBatch extends NativeResource {
   private Submission running;
 
   /** A look for events whose answer nobody has taken yet. */
-  private TransferThreads.Task<Integer> looking;
+  private LeavableCall<Integer> looking;
 
   private CuFileBatch(CuFileDriver driver, int capacity, long batch) {
     super(driver);
@@ -86,7 +87,7 @@ public final class CuFileBatch extends NativeResource {
       long cookie) {}
 
   /** A call of cuFile and what it submits. */
-  private record Submission(TransferThreads.Task<Object> task, List<Long> cookies) {}
+  private record Submission(LeavableCall<Object> task, List<Long> cookies) {}
 
   /** A transfer whose event was not taken. */
   private record Pending(Request request, CuFileHold hold) {}
@@ -175,7 +176,8 @@ public final class CuFileBatch extends NativeResource {
    * @param driver the driver
    * @param capacity how many transfers may be open at once, 1 to 4096
    * @return the batch; close it
-   * @throws CuFileException if cuFile refuses
+   * @throws CuFileException if cuFile refuses, or has not returned within {@link
+   *     CuFileOptions#callTimeout()}
    * @throws IllegalArgumentException if the capacity is out of range
    * @wraps {@code cuFileBatchIOSetUp}; cufile.h, cuFile 1.2 and later
    */
@@ -184,8 +186,22 @@ public final class CuFileBatch extends NativeResource {
     if (capacity < 1 || capacity > 4096) {
       throw new IllegalArgumentException("capacity " + capacity + " is not within 1 to 4096");
     }
-    return new CuFileBatch(
-        driver, capacity, driver.isCuFileOpen() ? CuFileCalls.cuFileBatchIOSetUp(capacity) : 0);
+    long batch =
+        driver.isCuFileOpen()
+            ? driver.call(
+                "cuFileBatchIOSetUp",
+                CuFileException.Where.note("entries=" + capacity),
+                () -> CuFileCalls.cuFileBatchIOSetUp(capacity),
+                CuFileCalls::cuFileBatchIODestroy)
+            : 0;
+    try {
+      return new CuFileBatch(driver, capacity, batch);
+    } catch (RuntimeException | Error e) {
+      if (batch != 0) {
+        CuFileCalls.cuFileBatchIODestroy(batch);
+      }
+      throw e;
+    }
   }
 
   /**
@@ -270,7 +286,7 @@ public final class CuFileBatch extends NativeResource {
     acquire();
     try {
       if (batch != 0) {
-        TransferThreads.Task<Object> task =
+        LeavableCall<Object> task =
             begin(
                 () -> {
                   CuFileCalls.cuFileBatchIOCancel(batch);
@@ -299,12 +315,25 @@ public final class CuFileBatch extends NativeResource {
     }
   }
 
+  /**
+   * Ends the batch.
+   *
+   * @throws CuFileException if that is not over within {@link CuFileOptions#callTimeout()}; the
+   *     driver stays open then until it is
+   */
   @Override
   protected void free() {
     if (batch != 0) {
-      CuFileCalls.cuFileBatchIODestroy(batch);
-      CuFileCalls.free(requests);
-      CuFileCalls.free(events);
+      driver.call(
+          "cuFileBatchIODestroy",
+          CuFileException.Where.note("entries=" + capacity),
+          () -> {
+            CuFileCalls.cuFileBatchIODestroy(batch);
+            CuFileCalls.free(requests);
+            CuFileCalls.free(events);
+            return null;
+          },
+          done -> {});
     }
   }
 
@@ -380,7 +409,7 @@ public final class CuFileBatch extends NativeResource {
       CuFileCalls.batchRequest(requests, count++, entry(pending.get(cookie).request(), cookie));
     }
     int requested = count;
-    TransferThreads.Task<Object> task =
+    LeavableCall<Object> task =
         begin(
             () -> {
               CuFileCalls.cuFileBatchIOSubmit(context, batch, requested, requests);
@@ -391,19 +420,18 @@ public final class CuFileBatch extends NativeResource {
     finish(task, "cuFileBatchIOSubmit");
   }
 
-  private <T> TransferThreads.Task<T> begin(Supplier<T> call) {
+  private <T> LeavableCall<T> begin(Supplier<T> call) {
     acquire();
-    return TransferThreads.instance().start(call, this::release, answer -> {});
+    return driver.late().start(call, this::release, answer -> {});
   }
 
-  private void finish(TransferThreads.Task<Object> task, String call) {
+  private void finish(LeavableCall<Object> task, String call) {
     if (!task.awaitThroughInterrupts(driver.options().transferTimeout())) {
       throw CuFileException.unfinished(
           call,
-          CuFileException.Where.note(
-              "not over after "
-                  + driver.options().transferTimeout()
-                  + "; until it is, files and memory stay in use"));
+          CuFileException.Where.note("entries=" + capacity),
+          driver.options().transferTimeout(),
+          task.elapsed());
     }
     if (running != null && running.task == task) {
       running = null;
@@ -469,11 +497,15 @@ public final class CuFileBatch extends NativeResource {
                   CuFileCalls.cuFileBatchIOGetStatus(
                       batch, Math.min(wanted, most), most, events, slice));
     }
-    if (!looking.await(Duration.ofNanos(leftNanos + GRACE_NANOS))) {
+    Duration limit = Duration.ofNanos(leftNanos + GRACE_NANOS);
+    if (!looking.await(limit)) {
       throw CuFileException.unfinished(
-          "cuFileBatchIOGetStatus", CuFileException.Where.note("batch=" + capacity));
+          "cuFileBatchIOGetStatus",
+          CuFileException.Where.note("entries=" + capacity),
+          limit,
+          looking.elapsed());
     }
-    TransferThreads.Task<Integer> over = looking;
+    LeavableCall<Integer> over = looking;
     looking = null;
     int count = over.answer();
     for (int i = 0; i < count; i++) {

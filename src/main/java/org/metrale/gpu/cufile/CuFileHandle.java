@@ -35,6 +35,7 @@ import org.metrale.gpu.cuda.CudaStream;
  * the wait of calls with a time of their own; others keep it for later.
  */
 public final class CuFileHandle extends NativeResource {
+  private final CuFileDriver driver;
   private final OpenFile file;
   private final Mover mover;
 
@@ -47,6 +48,7 @@ public final class CuFileHandle extends NativeResource {
   private CuFileHandle(
       CuFileDriver driver, OpenFile file, CuFilePolicy policy, Registration found) {
     super(driver);
+    this.driver = driver;
     this.file = file;
     this.handle = found.handle();
     this.mover = new Mover(driver, file, policy, found.handle(), found.route());
@@ -63,7 +65,8 @@ public final class CuFileHandle extends NativeResource {
    * @param options {@code READ} (if none is given), {@code WRITE}, {@code CREATE}, {@code
    *     TRUNCATE_EXISTING}
    * @return the file; close it
-   * @throws CuFileException if the file cannot be opened, or not in the forced way
+   * @throws CuFileException if the file cannot be opened, or not in the forced way, or has not been
+   *     within {@link CuFileOptions#callTimeout()}
    * @throws org.metrale.gpu.LibraryUnavailableException if the policy needs cuFile and there is
    *     none
    * @throws IllegalArgumentException if it is neither a regular file nor a block device, or an
@@ -84,7 +87,8 @@ public final class CuFileHandle extends NativeResource {
    * @param channel a channel of the JDK's own
    * @param policy which ways are allowed
    * @return the file; close it
-   * @throws CuFileException if the file cannot be opened in the forced way
+   * @throws CuFileException if the file cannot be opened in the forced way, or has not been within
+   *     {@link CuFileOptions#callTimeout()}
    * @throws org.metrale.gpu.LibraryUnavailableException if the policy needs cuFile and there is
    *     none
    * @throws IllegalArgumentException if the channel is closed or has no descriptor, or it is
@@ -100,15 +104,12 @@ public final class CuFileHandle extends NativeResource {
   @SuppressWarnings("MustBeClosed") // the call closes the hold
   private static CuFileHandle open(CuFileDriver driver, Supplier<OpenFile> open, Opening what) {
     CuFileHold hold = CuFileHold.open("a file being opened", driver);
-    TransferThreads.Task<CuFileHandle> task =
-        TransferThreads.instance()
-            .start(() -> opened(driver, open.get(), what.policy), hold::close, CuFileHandle::close);
-    Duration timeout = driver.options().openTimeout();
-    if (!task.awaitThroughInterrupts(timeout) && task.leave()) {
-      throw CuFileException.unfinished(
-          "open", new CuFileException.Where(what.path, -1, -1, "", "not over after " + timeout));
-    }
-    return task.answer();
+    return driver.within(
+        "open",
+        new CuFileException.Where(what.path, -1, -1, "", ""),
+        () -> opened(driver, open.get(), what.policy),
+        hold::close,
+        CuFileHandle::close);
   }
 
   /** What is being opened. */
@@ -173,9 +174,19 @@ public final class CuFileHandle extends NativeResource {
    * The file's size now.
    *
    * @return bytes
+   * @throws CuFileException if the file system says no, or has not answered within {@link
+   *     CuFileOptions#callTimeout()}
    */
   public long sizeBytes() {
-    return answered("fstat", using(() -> CuFileCalls.fileSize(file.buffered())), -1, -1);
+    acquire();
+    return answered(
+        "fstat",
+        driver.within(
+            "fstat",
+            file.where(-1, -1, ""),
+            () -> CuFileCalls.fileSize(file.buffered()),
+            this::release,
+            size -> {}));
   }
 
   /**
@@ -186,15 +197,18 @@ public final class CuFileHandle extends NativeResource {
   @SuppressWarnings("MustBeClosed") // the call closes the hold
   public void sync() {
     CuFileHold hold = CuFileHold.open("a transfer", this);
-    TransferThreads.Task<Long> task =
-        TransferThreads.instance()
-            .start(() -> (long) CuFileCalls.fdatasync(file.buffered()), hold::close, answer -> {});
-    Duration timeout = mover.timeout();
-    if (!task.awaitThroughInterrupts(timeout) && task.leave()) {
-      throw CuFileException.unfinished(
-          "fdatasync", file.where(-1, -1, "not over after " + timeout));
-    }
-    answered("fdatasync", task.answer(), -1, -1);
+    Duration limit = mover.timeout();
+    long answer =
+        driver
+            .late()
+            .run(
+                limit,
+                () -> (long) CuFileCalls.fdatasync(file.buffered()),
+                hold::close,
+                nothing -> {},
+                waited ->
+                    CuFileException.unfinished("fdatasync", file.where(-1, -1, ""), limit, waited));
+    answered("fdatasync", answer);
   }
 
   /**
@@ -406,15 +420,28 @@ public final class CuFileHandle extends NativeResource {
         new CuFileOperation.Work(true, lengthBytes, fileOffsetBytes, sourceOffsetBytes));
   }
 
+  /**
+   * Closes the file.
+   *
+   * @throws CuFileException if that is not over within {@link CuFileOptions#callTimeout()}; the
+   *     driver stays open then until it is
+   */
   @Override
   protected void free() {
-    try {
-      if (route != CuFileRoute.POSIX) {
-        CuFileCalls.cuFileHandleDeregister(handle);
-      }
-    } finally {
-      file.close();
-    }
+    driver.call(
+        route != CuFileRoute.POSIX ? "cuFileHandleDeregister" : "close",
+        file.where(-1, -1, ""),
+        () -> {
+          try {
+            if (route != CuFileRoute.POSIX) {
+              CuFileCalls.cuFileHandleDeregister(handle);
+            }
+          } finally {
+            file.close();
+          }
+          return null;
+        },
+        done -> {});
   }
 
   @Override
@@ -432,6 +459,10 @@ public final class CuFileHandle extends NativeResource {
 
   OpenFile file() {
     return file;
+  }
+
+  CuFileDriver driver() {
+    return driver;
   }
 
   Duration transferTimeout() {
@@ -458,7 +489,7 @@ public final class CuFileHandle extends NativeResource {
   private CuFileTransfer transfer(
       boolean write, CuFileBuffer buffer, long bufferOffset, long fileOffset, long lengthBytes) {
     CuFileOperation.Work work = work(write, buffer, bufferOffset, fileOffset, lengthBytes);
-    if (Mover.isLimited(mover.timeout())) {
+    if (mover.isLimited()) {
       return mover.move(work, buffer.memory(), Mover.hold(this, buffer), mover.timeout());
     }
     acquire();
@@ -492,9 +523,9 @@ public final class CuFileHandle extends NativeResource {
         mover.timeout());
   }
 
-  private long answered(String call, long answer, long offset, long lengthBytes) {
+  private long answered(String call, long answer) {
     if (answer < 0) {
-      throw CuFileException.ofNegative(call, answer, file.where(offset, lengthBytes, ""));
+      throw CuFileException.ofNegative(call, answer, file.where(-1, -1, ""));
     }
     return answer;
   }

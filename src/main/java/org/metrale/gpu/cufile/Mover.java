@@ -3,6 +3,8 @@ package org.metrale.gpu.cufile;
 import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
+import org.metrale.gpu.CallLimit;
+import org.metrale.gpu.LeavableCall;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -13,14 +15,12 @@ final class Mover {
   /** What cuFile itself asks of offsets, lengths and addresses for the way to a device. */
   private static final long DEVICE_STEP_BYTES = 4096;
 
-  /** What nanoseconds cannot count: some 292 years. */
-  private static final long LONGEST_SECONDS = Long.MAX_VALUE / 1_000_000_000;
-
   private final CuFileDriver driver;
   private final OpenFile file;
   private final CuFilePolicy policy;
   private final long handle;
   private final CuFileRoute route;
+  private final boolean limited;
 
   Mover(CuFileDriver driver, OpenFile file, CuFilePolicy policy, long handle, CuFileRoute route) {
     this.driver = driver;
@@ -28,6 +28,7 @@ final class Mover {
     this.policy = policy;
     this.handle = handle;
     this.route = route;
+    this.limited = CallLimit.isLimited(timeout());
   }
 
   CuFileSpan span(CuFileMemory memory) {
@@ -51,9 +52,9 @@ final class Mover {
     return aligned && route != CuFileRoute.COMPAT ? doneBytes : 0;
   }
 
-  /** Whether a time can pass at all. What can wait for ever needs no thread that is left behind. */
-  static boolean isLimited(Duration timeout) {
-    return timeout.toSeconds() < LONGEST_SECONDS;
+  /** Whether transfers have a time at all; if not the caller's thread makes them. */
+  boolean isLimited() {
+    return limited;
   }
 
   /** Moves bytes in the caller's thread, however long it takes; the caller keeps both open. */
@@ -71,29 +72,35 @@ final class Mover {
    */
   CuFileTransfer move(
       CuFileOperation.Work work, CuFileMemory memory, CuFileHold hold, Duration timeout) {
-    Move move = begin(work, memory, hold);
-    if (!move.task.awaitThroughInterrupts(timeout) && move.task.leave()) {
-      throw move.unfinished(timeout);
-    }
-    return move.result(move.task.answer());
+    Move move = new Move(work, memory);
+    return move.result(
+        driver
+            .late()
+            .run(
+                timeout,
+                move::run,
+                hold::close,
+                nothing -> {},
+                waited -> move.unfinished(timeout, waited)));
   }
 
   /** The same for those who may be interrupted: the transfer goes on. */
   CuFileTransfer moveInterruptibly(
       CuFileOperation.Work work, CuFileMemory memory, CuFileHold hold, Duration timeout)
       throws InterruptedException {
-    Move move = begin(work, memory, hold);
+    Move move = new Move(work, memory);
+    LeavableCall<Long> call = driver.late().start(move::run, hold::close, nothing -> {});
     boolean ended = false;
     try {
-      ended = move.task.await(timeout) || !move.task.leave();
+      ended = call.await(timeout) || !call.leave();
     } catch (InterruptedException e) {
-      move.task.leave();
+      call.leave();
       throw e;
     }
     if (!ended) {
-      throw move.unfinished(timeout);
+      throw move.unfinished(timeout, call.elapsed());
     }
-    return move.result(move.task.answer());
+    return move.result(call.answer());
   }
 
   @MustBeClosed
@@ -102,12 +109,6 @@ final class Mover {
     all[0] = file;
     System.arraycopy(others, 0, all, 1, others.length);
     return CuFileHold.open("a transfer", all);
-  }
-
-  private Move begin(CuFileOperation.Work work, CuFileMemory memory, CuFileHold hold) {
-    Move move = new Move(work, memory);
-    move.task = TransferThreads.instance().start(move::run, hold::close, answer -> {});
-    return move;
   }
 
   private boolean isThroughCuFile(CuFileMemory memory) {
@@ -121,7 +122,6 @@ final class Mover {
     private final boolean throughCuFile;
     private final CuFileSpan span;
     private final AtomicLong direct = new AtomicLong();
-    private TransferThreads.Task<Long> task;
 
     Move(CuFileOperation.Work work, CuFileMemory memory) {
       this.work = work;
@@ -136,13 +136,12 @@ final class Mover {
           + (throughCuFile ? (work.write() ? "Write" : "Read") : (work.write() ? "write" : "read"));
     }
 
-    CuFileException unfinished(Duration timeout) {
+    CuFileException unfinished(Duration limit, Duration waited) {
       return CuFileException.unfinished(
           call(),
-          file.where(
-              work.fileOffsetBytes(),
-              work.lengthBytes(),
-              "not over after " + timeout + "; until it is, file and memory stay in use"));
+          file.where(work.fileOffsetBytes(), work.lengthBytes(), "route=" + route + memory.place()),
+          limit,
+          waited);
     }
 
     CuFileTransfer result(long done) {

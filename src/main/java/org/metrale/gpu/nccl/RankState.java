@@ -125,15 +125,7 @@ final class RankState {
 
   /** What was issued, and what is just being issued, oldest first. */
   List<NcclFlightRecord.Entry> entries() {
-    long last = progress.lastIssued();
-    long done = progress.completed();
-    Owner inside = gate.inside();
-    List<NcclFlightRecord.Entry> out = ring.read(last + 1, done, failure != null);
-    boolean known = !out.isEmpty() && out.get(out.size() - 1).sequence() > last;
-    if (inside != null && !known && progress.lastIssued() == last) {
-      out.add(inside.entry(last + 1));
-    }
-    return out;
+    return ring.read(progress.lastIssued() + 1, progress.completed(), failure != null);
   }
 
   void requireHealthy() {
@@ -235,6 +227,8 @@ final class RankState {
                 failure = problem;
               }
             });
+    // An owner does not look whether it has failed.
+    gate.disown();
     try {
       if (first[0] && unexpected) {
         ending.failed(problem);
@@ -291,6 +285,19 @@ final class RankState {
     return BoundedCall.answer(answer);
   }
 
+  /**
+   * Ends the hold of what NCCL was starting work on; where it is not over, once it was aborted.
+   *
+   * @param over whether NCCL has started it
+   */
+  void letGo(StreamHold hold, boolean over) {
+    if (over) {
+      hold.close();
+    } else {
+      ending.whenAborted(hold::close);
+    }
+  }
+
   /** Begins a call on a thread of this layer, which what it may use outlives. */
   CompletableFuture<Integer> start(IntSupplier nativeCall) {
     calling.incrementAndGet();
@@ -323,8 +330,10 @@ final class RankState {
     Throwable problem = tryPoll();
     long last = progress.issued();
     long done = progress.completed();
-    if (done < last && now - ring.issuedNanos(done + 1) > timeoutNanos) {
-      late(ring.kind(done + 1), done + 1, now - ring.issuedNanos(done + 1));
+    // Its time is that of a look before it was issued, so it must not count from there.
+    long overdue = now - ring.issuedNanos(done + 1) - NcclWatchdog.LONGEST_TICK_NANOS;
+    if (done < last && overdue > timeoutNanos) {
+      late(ring.kind(done + 1), done + 1, overdue);
       return false;
     }
     if (wantsAsking(done) && !gate.isShut()) {
@@ -336,6 +345,11 @@ final class RankState {
           "looking what is done of " + this + " failed; its deadline holds", problem);
     }
     return hasOpenWork();
+  }
+
+  /** Whether something ended between the watchdog's last two looks. */
+  boolean isMoving() {
+    return stalled == 0;
   }
 
   /** What goes wrong here must not keep anybody from looking at the deadline. */

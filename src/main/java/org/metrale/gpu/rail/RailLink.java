@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.metrale.gpu.rail.RailTransfer.Direction;
 import org.metrale.gpu.verbs.VerbsCompletions;
+import org.metrale.gpu.verbs.VerbsGid;
 import org.metrale.gpu.verbs.VerbsMemoryRegion;
 import org.metrale.gpu.verbs.VerbsPath;
 import org.metrale.gpu.verbs.VerbsWorkBatch;
@@ -97,6 +98,20 @@ final class RailLink implements RailChoice.Lane {
     return state;
   }
 
+  boolean isDown() {
+    return state.equals(RailStatus.State.DOWN);
+  }
+
+  /** Whether this is a rail of that connection. */
+  boolean isOn(RailGeneration connection) {
+    return connection.ends().contains(end);
+  }
+
+  /** The address that the peer was told. */
+  VerbsGid gid() {
+    return end.gid();
+  }
+
   long carriedBytes() {
     return carriedBytes;
   }
@@ -115,7 +130,8 @@ final class RailLink implements RailChoice.Lane {
 
   @Override
   public boolean hasRoom() {
-    return state.equals(RailStatus.State.ACTIVE) && freeCount > 0;
+    // A piece is two requests at most.
+    return isActive() && freeCount > 0 && batch.room() >= 2;
   }
 
   @Override
@@ -212,14 +228,19 @@ final class RailLink implements RailChoice.Lane {
     }
     if (count > 0) {
       movedAtNanos = System.nanoTime();
-      flush();
     }
+    // What the device had no room for.
+    flush();
     return count > 0;
   }
 
   private void completed(int index, Consumer<RailPiece> arrived) {
     long id = done.workId(index);
     int slot = (int) id;
+    if (isDown()) {
+      // A listener has closed the rails: what they had was given back.
+      return;
+    }
     if (done.isSuccess(index)) {
       if ((id & FOLLOWED) == 0) {
         RailPiece piece = release(slot);
@@ -309,7 +330,7 @@ final class RailLink implements RailChoice.Lane {
 
   /** Ends the rail, whatever is in flight. */
   void close() {
-    if (!state.equals(RailStatus.State.DOWN)) {
+    if (!isDown()) {
       giveUp();
     }
   }

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
@@ -89,7 +90,33 @@ final class RailProcessTest {
       connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
       assertEquals(-1, RailPeer.mismatch(memory, 0, 0, BYTES));
       assertEquals(RailStatus.State.ACTIVE, connected.status().get(0).state());
+      // The other comes back without it.
+      connected.takeDown(0, "a drill");
+      RailPeer.poison(memory, BYTES);
+      connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
+      assertEquals("", RailPeer.fault(memory, 0, BYTES));
     }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 1})
+  void aRailComesBackThoughAnotherIsLostForEver(int lost) throws Exception {
+    int other = 1 - lost;
+    Path file =
+        Files.write(
+            folder.resolve("emulator.conf"),
+            List.of(
+                "ibv.at = 3000 ibv." + lost + ".state = fatal",
+                "ibv.at = 5000 ibv." + other + ".state = down",
+                "ibv.at = 6000 ibv." + other + ".state = active"));
+    ForkedJvm.Result result =
+        SoftwareHost.running(RailSurvivorProbe.class, Integer.toString(other))
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded();
+    assertEquals("", result.value("wrong"), result::toString);
+    assertEquals("true", result.value("back"), result::toString);
+    assertEquals("DOWN", result.value("lost"), result::toString);
   }
 
   @Test
@@ -148,6 +175,18 @@ final class RailProcessTest {
   void aRailWhoseAddressMovesIsRebuiltWithTheNewOne() throws Exception {
     ForkedJvm.Result result = probe("ibv.at = 8000 ibv.1.gids = v2 10.20.1.77 7");
     assertEquals("true", result.value("back"), result::toString);
+    assertTrue(result.value("fault").contains("has lost the address"), result::toString);
+  }
+
+  /** As a Soft-RoCE device does whose network device is removed: it tells of that, and is mute. */
+  @Test
+  void aDeviceThatCannotBeAskedForItsAddressHasLostIt() throws Exception {
+    ForkedJvm.Result result =
+        probe(
+            "ibv.at = 8000 fault = ibverbs.ibv_query_port device=1 code=19\n"
+                + "ibv.at = 8000 ibv.1.gids = v2 10.20.1.77 7",
+            "gone");
+    assertEquals("false", result.value("back"), result::toString);
     assertTrue(result.value("fault").contains("has lost the address"), result::toString);
   }
 
