@@ -17,7 +17,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
@@ -99,14 +98,14 @@ final class RailProcessTest {
   }
 
   @ParameterizedTest
-  @ValueSource(ints = {0, 1})
-  void aRailComesBackThoughAnotherIsLostForEver(int lost) throws Exception {
+  @CsvSource({"0, state = fatal", "1, state = fatal", "0, gids = -"})
+  void aRailComesBackThoughAnotherIsLostForEver(int lost, String how) throws Exception {
     int other = 1 - lost;
     Path file =
         Files.write(
             folder.resolve("emulator.conf"),
             List.of(
-                "ibv.at = 3000 ibv." + lost + ".state = fatal",
+                "ibv.at = 3000 ibv." + lost + "." + how,
                 "ibv.at = 5000 ibv." + other + ".state = down",
                 "ibv.at = 6000 ibv." + other + ".state = active"));
     ForkedJvm.Result result =
