@@ -27,6 +27,9 @@ final class RailLink implements RailChoice.Lane {
 
   private static final int STALL_PATIENCE = 4;
 
+  /** What a rail carries at least, 1 MB/s: the bytes of a piece take their time too. */
+  private static final long NANOS_PER_BYTE = 1000;
+
   /** Marks the first request of a piece, which is done only when the one after it is. */
   private static final long FOLLOWED = 1L << 32;
 
@@ -287,7 +290,7 @@ final class RailLink implements RailChoice.Lane {
    * has nothing left, or has had its time; true if it did.
    */
   boolean settle(long nowNanos) {
-    if (isActive() && !isIdle() && nowNanos - movedAtNanos > stallNanos) {
+    if (isActive() && !isIdle() && hasStalled(nowNanos - movedAtNanos)) {
       fail(
           new IllegalStateException(
               "no completion for "
@@ -303,6 +306,17 @@ final class RailLink implements RailChoice.Lane {
       return true;
     }
     return false;
+  }
+
+  private boolean hasStalled(long silenceNanos) {
+    if (silenceNanos <= stallNanos) {
+      return false;
+    }
+    long longest = 0;
+    for (RailPiece piece : pieces) {
+      longest = piece == null ? longest : Math.max(longest, piece.lengthBytes());
+    }
+    return silenceNanos - stallNanos > longest * NANOS_PER_BYTE;
   }
 
   /** Destroys the queue pair; what was in flight comes back. */

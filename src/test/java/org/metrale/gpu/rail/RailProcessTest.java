@@ -133,6 +133,43 @@ final class RailProcessTest {
     assertTrue(Double.parseDouble(share) > 2, () -> "fast rail to slow rail: " + share);
   }
 
+  /** No completion for longer than an adapter would try, since the bytes take that long. */
+  @Test
+  void aSlowRailIsNotTakenForOneThatStopped() throws Exception {
+    Path file =
+        Files.write(
+            folder.resolve("emulator.conf"),
+            List.of("ibv.0.bytes_per_second = 1000000", "ibv.1.bytes_per_second = 1000000"));
+    String failures =
+        SoftwareHost.running(SlowProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("failures");
+    assertEquals("0", failures);
+  }
+
+  /** Writes two pieces that take eight seconds each. */
+  static final class SlowProbe {
+    private SlowProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      int length = 16 << 20;
+      try (RailHost host =
+          new RailHost(
+              RdmaDevices.servers(), RdmaDevices.clients(), length, RailDialect.READ_WRITE)) {
+        ConnectedRails rails = host.connect(host.client().inPiecesOf(length / 2));
+        RailMemory memory = host.memory(length);
+        memory.write(0, RailHost.bytes(1, length));
+        rails.write(memory, 0, START, length, Duration.ofSeconds(40));
+        assertEquals(RailHost.bytes(1, length), RailHost.read(host.arena, 0, length));
+        System.out.println(
+            "failures=" + rails.status().stream().mapToLong(RailStatus::failures).sum());
+      }
+    }
+  }
+
   /** What no piece may be lost by, nor be taken for done: completions that lie, or never come. */
   @ParameterizedTest
   @CsvSource({
