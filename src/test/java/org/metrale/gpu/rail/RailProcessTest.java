@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
@@ -168,6 +169,24 @@ final class RailProcessTest {
             "failures=" + rails.status().stream().mapToLong(RailStatus::failures).sum());
       }
     }
+  }
+
+  /** The calls that end its queue pair never return: the other rail and the close do not care. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "fault = ibverbs.ibv_destroy_qp device=1 call=1 hang",
+        "fault = ibverbs.ibv_modify_qp device=1 call=4 hang",
+      })
+  void aDeviceThatIsStuckHoldsUpNothingElse(String fault) throws Exception {
+    Path file = Files.write(folder.resolve("emulator.conf"), List.of(fault));
+    ForkedJvm.Result result =
+        SoftwareHost.running(RailStuckDeviceProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded();
+    assertEquals("", result.value("after"), result::toString);
+    assertTrue(result.value("close").contains("does not let go"), result::toString);
   }
 
   /** What no piece may be lost by, nor be taken for done: completions that lie, or never come. */
