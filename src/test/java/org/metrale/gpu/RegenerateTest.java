@@ -72,7 +72,7 @@ final class RegenerateTest {
     }
     assertTrue(check.text().contains("  nccl/NcclCalls.java: "), check.text());
     assertTrue(
-        check.text().contains("metrale_nccl.h:")
+        check.text().contains("metrale_nccl_communicator.h:")
             && check.text().contains("use of undeclared identifier 'ncclMemFree'"),
         check.text());
 

@@ -160,8 +160,8 @@ final class NcclWatchdog implements Runnable {
     long slower = Math.min(2 * tick, LONGEST_TICK_NANOS);
     for (RankState state : WATCHED) {
       try {
-        open |= state.tick(coarseNanos);
-        pressing |= state.isMoving() || state.progress.isAwaited();
+        open |= state.oversight.tick(coarseNanos);
+        pressing |= state.oversight.isMoving() || state.progress.isAwaited();
       } catch (RuntimeException | Error e) {
         // One communicator's trouble must not leave the others unwatched.
         report("watching " + state + " failed", e);
