@@ -1,9 +1,13 @@
 package org.metrale.gpu.rail;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -56,6 +60,70 @@ final class RailTakeDownTest {
         connected.read(memory, 0, new RailTarget(0, 0), BYTES, RailHost.LIMIT);
       }
       assertEquals(1, connected.status().get(1).failures());
+    }
+  }
+
+  @Test
+  void theOthersStayOnTheirConnectionWhenARailIsRebuilt() throws Exception {
+    try (RailHost host = host()) {
+      ConnectedRails connected = host.connect(host.client().rebuilding(true));
+      HandshakeTransport first = connected.transport();
+      connected.takeDown(1, "a drill");
+      untilActive(connected);
+      assertEquals(2, host.server.clients());
+      assertNotSame(first, connected.transport());
+      connected.takeDown(1, "another drill");
+      untilActive(connected);
+      untilClients(host, 2);
+      connected.takeDown(0, "a drill");
+      untilActive(connected);
+      // Nothing is on the first connection any more.
+      untilClients(host, 2);
+      assertThrows(
+          IOException.class,
+          () -> first.read(ByteBuffer.allocate(1), Deadline.after(RailHost.LIMIT)));
+      assertEquals(2, connected.offer().rails().size());
+    }
+  }
+
+  private static void untilActive(ConnectedRails connected) throws Exception {
+    until(
+        () ->
+            connected.status().stream()
+                .allMatch(status -> status.state().equals(RailStatus.State.ACTIVE)));
+  }
+
+  private static void untilClients(RailHost host, int clients) throws Exception {
+    until(() -> host.server.clients() == clients);
+  }
+
+  private static void until(BooleanSupplier condition) throws Exception {
+    long end = System.nanoTime() + RailHost.LIMIT.toNanos();
+    while (!condition.getAsBoolean()) {
+      assertTrue(System.nanoTime() < end, "it does not come about");
+      Thread.sleep(1);
+    }
+  }
+
+  /** Both rails fail again and again under a piece, which is not what is wrong. */
+  @Test
+  void aPieceOutlivesManyRails() throws Exception {
+    int length = 64 << 20;
+    try (RailHost host =
+        new RailHost(RdmaDevices.servers(), RdmaDevices.clients(), length, RailDialect.READ_ONLY)) {
+      host.arena.write(0, RailHost.bytes(9, length));
+      ConnectedRails connected = host.connect(host.client().rebuilding(true).inPiecesOf(length));
+      RailMemory memory = host.memory(length);
+      RailTransfer transfer =
+          connected.readAsync(
+              memory, 0, new RailTarget(0, 0), length, TransferTerms.within(RailHost.LIMIT));
+      for (int i = 0; i < 8 && !transfer.isDone(); i++) {
+        untilActive(connected);
+        connected.takeDown(0, "a drill");
+        connected.takeDown(1, "a drill");
+      }
+      transfer.stage().toCompletableFuture().join();
+      assertEquals(RailHost.bytes(9, length), RailHost.read(memory, 0, length));
     }
   }
 
