@@ -77,11 +77,7 @@ record TopDevice(
           kind,
           patience
               .ask(() -> device.processes(kind))
-              .map(
-                  all ->
-                      all.stream()
-                          .map(p -> process(session, patience, p))
-                          .toList()));
+              .map(all -> all.stream().map(p -> process(session, patience, p)).toList()));
     }
     return new TopDevice(
         label,
