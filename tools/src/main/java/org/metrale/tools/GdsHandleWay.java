@@ -93,7 +93,9 @@ final class GdsHandleWay implements GdsWay {
   @Override
   public boolean isDirect() {
     // In its compatible mode cuFile does not tell.
-    return cuFile ? route == CuFileRoute.GDS || route == CuFileRoute.P2PDMA : allDirect && anyDirect;
+    return cuFile
+        ? route == CuFileRoute.GDS || route == CuFileRoute.P2PDMA
+        : allDirect && anyDirect;
   }
 
   @Override
