@@ -148,12 +148,14 @@ final class Issuing {
         return NOT_OWNED;
       }
       issuedOn(stream, isUnordered(what, count));
-      mine.stream = count == 0 ? null : stream;
+      // Until it is settled the next one is looked at as a whole.
+      mine.stream = null;
       if (code != NcclCalls.SUCCESS) {
         // Native memory does not know which operation is next any more.
         gate.disown();
         settling.settle(FlightRing.kindOf(what).call(), code, sequence, stream);
       }
+      mine.stream = count == 0 ? null : stream;
       mine.next = sequence + 1;
       progress.publish(sequence);
       return sequence;
@@ -168,6 +170,8 @@ final class Issuing {
    */
   private boolean isReady(
       Owner mine, long what, CudaBuffer send, CudaBuffer recv, long count, CudaStream stream) {
+    // What failed stays in the recorder.
+    rank.requireHealthy();
     boolean unordered = isUnordered(what, count);
     boolean follows = stream == lastStream || !(lastUnordered || unordered);
     if (!follows || !hasRoom(mine, mine.next)) {
