@@ -40,7 +40,8 @@ import org.metrale.gpu.wire.ServerFrame;
  * memory cannot be closed until they are.
  *
  * <p><b>Cleanup:</b> {@link #close()} is refused while a thread waits for a transfer; transfers
- * nobody waits for fail.
+ * nobody waits for fail. A device that is stuck is given five seconds; what it may still use stays
+ * allocated, and the close says so.
  */
 public final class ConnectedRails extends NativeResource {
   private final RailClient client;
@@ -367,9 +368,13 @@ public final class ConnectedRails extends NativeResource {
   protected void free() {
     rails.remove(events);
     recovery.close();
-    engine.close();
+    boolean isOver = engine.close();
     driver.close();
     connections.hangUp();
+    if (!isOver) {
+      throw new IllegalStateException(
+          this + ": a device does not let go of its queue pair, which may still use memory");
+    }
     fence.close();
   }
 

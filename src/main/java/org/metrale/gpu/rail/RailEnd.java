@@ -119,10 +119,6 @@ final class RailEnd {
     return doubtful;
   }
 
-  boolean isClosed() {
-    return completions.isClosed();
-  }
-
   void close() {
     try {
       if (pair != null) {

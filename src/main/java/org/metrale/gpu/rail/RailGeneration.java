@@ -38,8 +38,9 @@ final class RailGeneration {
    * they are not wanted the peer is told of an address of its own, which it can always reach: its
    * queue pair is idle then.
    *
-   * @param wanted the rails that are connected
-   * @param known what the peer has offered before; needed for rails that are not wanted
+   * @param wanted the rails that are connected; if something is known, without those whose queue
+   *     pairs cannot be made now, unless that is all of them
+   * @param known what the peer has offered before, a record each rail; empty if nothing
    */
   static RailGeneration connect(
       RailClient.Terms client,
@@ -52,15 +53,24 @@ final class RailGeneration {
     List<LocalQueuePair> locals = new ArrayList<>();
     HandshakeTransport transport = null;
     try {
+      RuntimeException failure = null;
       for (int rail = 0; rail <= wanted.last(); rail++) {
+        RailEnd end = null;
         if (wanted.contains(rail)) {
-          ends.add(RailEnd.prepare(rails, rail, VerbsAccess.LOCAL_READ, client.numbers()));
-          locals.add(ends.get(rail).local());
-        } else {
-          ends.add(null);
-          RemoteQp own = known.get(rail).remoteQp();
-          locals.add(new LocalQueuePair((int) own.qpn(), client.numbers().next(), own.gid()));
+          try {
+            end = RailEnd.prepare(rails, rail, VerbsAccess.LOCAL_READ, client.numbers());
+          } catch (RuntimeException e) {
+            if (known.isEmpty()) {
+              throw e;
+            }
+            failure = e;
+          }
         }
+        ends.add(end);
+        locals.add(end == null ? standIn(known.get(rail), client.numbers()) : end.local());
+      }
+      if (ends.stream().allMatch(Objects::isNull)) {
+        throw failure;
       }
       transport = client.dialer().open(deadline);
       HandshakeConnection connection =
@@ -76,6 +86,11 @@ final class RailGeneration {
       }
       throw e;
     }
+  }
+
+  private static LocalQueuePair standIn(ServerRecord known, PacketNumbers numbers) {
+    RemoteQp own = known.remoteQp();
+    return new LocalQueuePair((int) own.qpn(), numbers.next(), own.gid());
   }
 
   private static void closeAfter(Throwable failure, List<RailEnd> ends) {

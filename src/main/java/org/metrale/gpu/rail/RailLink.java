@@ -27,6 +27,9 @@ final class RailLink implements RailChoice.Lane {
 
   private static final int STALL_PATIENCE = 4;
 
+  /** What a rail carries at least, 1 MB/s: the bytes of a piece take their time too. */
+  private static final long NANOS_PER_BYTE = 1000;
+
   /** Marks the first request of a piece, which is done only when the one after it is. */
   private static final long FOLLOWED = 1L << 32;
 
@@ -53,6 +56,10 @@ final class RailLink implements RailChoice.Lane {
   private final int[] free;
   private final RailRate rate = new RailRate();
   private final long stallNanos;
+
+  /** What brings it down; null while it is active. */
+  private RailEnding ending;
+
   private int freeCount;
   private RailStatus.State state = RailStatus.State.ACTIVE;
   private long failedAtNanos;
@@ -212,7 +219,7 @@ final class RailLink implements RailChoice.Lane {
 
   /** Takes completions; true if there were any. */
   boolean poll(Consumer<RailPiece> arrived) {
-    if (end.isClosed()) {
+    if (isDown() || (ending != null && ending.isClosing())) {
       return false;
     }
     int count;
@@ -220,7 +227,7 @@ final class RailLink implements RailChoice.Lane {
       count = end.completions().pollOnce(done);
     } catch (RuntimeException e) {
       fail(e);
-      giveUp();
+      ending.close();
       return true;
     }
     for (int i = 0; i < count; i++) {
@@ -273,12 +280,7 @@ final class RailLink implements RailChoice.Lane {
     fault = cause;
     failedAtNanos = System.nanoTime();
     batch.clear();
-    try {
-      end.pair().abort();
-    } catch (RuntimeException e) {
-      // A device that is gone cannot be told; destroying the queue pair does the same.
-      cause.addSuppressed(e);
-    }
+    ending = new RailEnding(end, cause);
     owner.failed(this);
   }
 
@@ -287,7 +289,7 @@ final class RailLink implements RailChoice.Lane {
    * has nothing left, or has had its time; true if it did.
    */
   boolean settle(long nowNanos) {
-    if (isActive() && !isIdle() && nowNanos - movedAtNanos > stallNanos) {
+    if (isActive() && !isIdle() && hasStalled(nowNanos - movedAtNanos)) {
       fail(
           new IllegalStateException(
               "no completion for "
@@ -299,16 +301,29 @@ final class RailLink implements RailChoice.Lane {
       return false;
     }
     if (isIdle() || nowNanos - failedAtNanos > FLUSH_NANOS) {
-      giveUp();
+      ending.close();
+    }
+    if (ending.isOver()) {
+      bury(ending.await(new Deadline(nowNanos)));
       return true;
     }
     return false;
   }
 
-  /** Destroys the queue pair; what was in flight comes back. */
-  private void giveUp() {
+  private boolean hasStalled(long silenceNanos) {
+    if (silenceNanos <= stallNanos) {
+      return false;
+    }
+    long longest = 0;
+    for (RailPiece piece : pieces) {
+      longest = piece == null ? longest : Math.max(longest, piece.lengthBytes());
+    }
+    return silenceNanos - stallNanos > longest * NANOS_PER_BYTE;
+  }
+
+  /** The queue pair is destroyed, or cannot be; what was in flight comes back. */
+  private void bury(boolean isGone) {
     state = RailStatus.State.DOWN;
-    boolean isGone = end.closeQuietly();
     for (int slot = 0; slot < pieces.length; slot++) {
       if (pieces[slot] != null && isGone) {
         owner.refused(this, release(slot), null);
@@ -328,10 +343,23 @@ final class RailLink implements RailChoice.Lane {
     return false;
   }
 
-  /** Ends the rail, whatever is in flight. */
-  void close() {
-    if (!isDown()) {
-      giveUp();
+  /** Begins to end the rail, whatever is in flight. */
+  void beginClose() {
+    if (isActive()) {
+      state = RailStatus.State.FAILING;
+      batch.clear();
+      ending = new RailEnding(end, new IllegalStateException("closed"));
     }
+    if (!isDown()) {
+      ending.close();
+    }
+  }
+
+  /** Ends it; false if the device does not let go of it. */
+  boolean awaitClose(Deadline deadline) {
+    if (!isDown()) {
+      bury(ending.await(deadline));
+    }
+    return ending == null || ending.isOver();
   }
 }

@@ -30,6 +30,9 @@ final class TransferEngine implements RailLink.Owner {
    */
   private static final long LATE_PACKET_NANOS = Duration.ofMillis(100).toNanos();
 
+  /** How long devices may take to give up their queue pairs at the end. */
+  private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
+
   private final ReentrantLock lock = new ReentrantLock();
   private final String peer;
 
@@ -74,7 +77,7 @@ final class TransferEngine implements RailLink.Owner {
     lock.lock();
     try {
       if (closed) {
-        fresh.forEach(RailLink::close);
+        closeAll(fresh);
         return false;
       }
       fresh.forEach(link -> links.set(link.rail(), link));
@@ -375,8 +378,8 @@ final class TransferEngine implements RailLink.Owner {
     }
   }
 
-  /** Ends everything; nothing of this touches memory any more. */
-  void close() {
+  /** Ends everything; nothing of this touches memory any more, unless a device is stuck. */
+  boolean close() {
     lock.lock();
     try {
       closed = true;
@@ -385,12 +388,23 @@ final class TransferEngine implements RailLink.Owner {
           transfer.fail(failure(Reason.CLOSED, -1, transfer, null));
         }
       }
-      links.forEach(RailLink::close);
+      boolean isOver = closeAll(links);
       resting.forEach(one -> giveBack(one.piece()));
       resting.clear();
       transfers.clear();
+      return isOver;
     } finally {
       lock.unlock();
     }
+  }
+
+  private static boolean closeAll(List<RailLink> all) {
+    all.forEach(RailLink::beginClose);
+    Deadline deadline = Deadline.after(CLOSE_LIMIT);
+    boolean isOver = true;
+    for (RailLink link : all) {
+      isOver &= link.awaitClose(deadline);
+    }
+    return isOver;
   }
 }

@@ -275,6 +275,12 @@ class HandshakeConnectionTest {
           k < 2 ? "railCount" : k < 6 ? "rail[0].qpn" : k < 10 ? "rail[0].psn" : "rail[0].gid";
       assertEquals(Reason.TRUNCATED, e.reason());
       assertEquals(field, e.field(), "after " + k + " bytes");
+      ScriptedTransport broken =
+          script(whole.substring(0, 2 * k)).thenFail(new SocketException("Connection reset"));
+      HandshakeException reset =
+          assertThrows(
+              HandshakeException.class, () -> over(broken, RailDialect.READ_ONLY).accept(server));
+      assertEquals(e.getMessage(), reset.getMessage());
     }
   }
 

@@ -99,14 +99,14 @@ final class RailProcessTest {
   }
 
   @ParameterizedTest
-  @ValueSource(ints = {0, 1})
-  void aRailComesBackThoughAnotherIsLostForEver(int lost) throws Exception {
+  @CsvSource({"0, state = fatal", "1, state = fatal", "0, gids = -"})
+  void aRailComesBackThoughAnotherIsLostForEver(int lost, String how) throws Exception {
     int other = 1 - lost;
     Path file =
         Files.write(
             folder.resolve("emulator.conf"),
             List.of(
-                "ibv.at = 3000 ibv." + lost + ".state = fatal",
+                "ibv.at = 3000 ibv." + lost + "." + how,
                 "ibv.at = 5000 ibv." + other + ".state = down",
                 "ibv.at = 6000 ibv." + other + ".state = active"));
     ForkedJvm.Result result =
@@ -132,6 +132,61 @@ final class RailProcessTest {
             .succeeded()
             .value("share");
     assertTrue(Double.parseDouble(share) > 2, () -> "fast rail to slow rail: " + share);
+  }
+
+  /** No completion for longer than an adapter would try, since the bytes take that long. */
+  @Test
+  void aSlowRailIsNotTakenForOneThatStopped() throws Exception {
+    Path file =
+        Files.write(
+            folder.resolve("emulator.conf"),
+            List.of("ibv.0.bytes_per_second = 1000000", "ibv.1.bytes_per_second = 1000000"));
+    String failures =
+        SoftwareHost.running(SlowProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("failures");
+    assertEquals("0", failures);
+  }
+
+  /** Writes two pieces that take eight seconds each. */
+  static final class SlowProbe {
+    private SlowProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      int length = 16 << 20;
+      try (RailHost host =
+          new RailHost(
+              RdmaDevices.servers(), RdmaDevices.clients(), length, RailDialect.READ_WRITE)) {
+        ConnectedRails rails = host.connect(host.client().inPiecesOf(length / 2));
+        RailMemory memory = host.memory(length);
+        memory.write(0, RailHost.bytes(1, length));
+        rails.write(memory, 0, START, length, Duration.ofSeconds(40));
+        assertEquals(RailHost.bytes(1, length), RailHost.read(host.arena, 0, length));
+        System.out.println(
+            "failures=" + rails.status().stream().mapToLong(RailStatus::failures).sum());
+      }
+    }
+  }
+
+  /** The calls that end its queue pair never return: the other rail and the close do not care. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "fault = ibverbs.ibv_destroy_qp device=1 call=1 hang",
+        "fault = ibverbs.ibv_modify_qp device=1 call=4 hang",
+      })
+  void aDeviceThatIsStuckHoldsUpNothingElse(String fault) throws Exception {
+    Path file = Files.write(folder.resolve("emulator.conf"), List.of(fault));
+    ForkedJvm.Result result =
+        SoftwareHost.running(RailStuckDeviceProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded();
+    assertEquals("", result.value("after"), result::toString);
+    assertTrue(result.value("close").contains("does not let go"), result::toString);
   }
 
   /** What no piece may be lost by, nor be taken for done: completions that lie, or never come. */

@@ -41,6 +41,7 @@ final class VerbsUnusualHostTest {
     "FORKS, ibv.devices = 2",
     "LATE_FORKS, fault = ibverbs.ibv_fork_init code=22",
     "NO_PAGING, ibv.devices = 2",
+    "LOCKED_MEMORY, ibv.memlock = 100000",
   })
   void isMadeTheBestOf(Case what, String configuration, @TempDir Path folder) throws Exception {
     Path file =
@@ -228,6 +229,30 @@ final class VerbsUnusualHostTest {
           VerbsException e =
               assertThrows(VerbsException.class, () -> two.client.memory(4096, access));
           assertTrue(e.getMessage().contains("access=local read, local write, on demand"));
+        }
+      }
+    },
+    /** Each cause has a code and a remedy of its own. */
+    LOCKED_MEMORY {
+      @Override
+      void run() throws Exception {
+        try (Two two = new Two(VerbsPath.DEFAULT)) {
+          VerbsException much =
+              assertThrows(
+                  VerbsException.class, () -> two.client.memory(1 << 20, VerbsAccess.LOCAL_WRITE));
+          assertEquals("ENOMEM", much.symbol());
+          assertTrue(much.getMessage().contains("limit of locked memory="), much::toString);
+          VerbsException absent =
+              assertThrows(
+                  VerbsException.class,
+                  () ->
+                      VerbsMemoryRegion.borrow(
+                              two.client.domain, 4096, 4096, VerbsAccess.LOCAL_WRITE)
+                          .close());
+          assertEquals("EFAULT", absent.symbol());
+          for (int i = 0; i < 1000; i++) {
+            VerbsMemoryRegion.allocate(two.client.domain, 64, VerbsAccess.LOCAL_WRITE).close();
+          }
         }
       }
     };
