@@ -300,7 +300,8 @@ static inline int metrale_nvml_fabric_v(nvmlDevice_t device, struct metrale_nvml
 
     memset(&third, 0, sizeof(third));
     third.version = nvmlGpuFabricInfo_v3;
-    int code = nvmlDeviceGetGpuFabricInfoV(device, &third);
+    int code =
+        nvmlDeviceGetGpuFabricInfoV(device, reinterpret_cast<nvmlGpuFabricInfoV_t *>(&third));
     if (code != NVML_ERROR_ARGUMENT_VERSION_MISMATCH) {
         out->clique = third.cliqueId;
         out->health_mask = third.healthMask;
@@ -339,7 +340,7 @@ static inline int metrale_nvml_fabric_info(int64_t device, int64_t out)
         nvmlGpuFabricInfo_t info;
         memset(&info, 0, sizeof(info));
         const int code = nvmlDeviceGetGpuFabricInfo(handle, &info);
-        fabric->clique = info.cliqueId;
+        fabric->clique = metrale_nvml_clique(info, 0);
         return metrale_nvml_take_fabric(code, info, 1, fabric);
     }
     return NVML_ERROR_FUNCTION_NOT_FOUND;

@@ -12,6 +12,8 @@ enum metrale_nvml_position {
 };
 #undef METRALE_FUNCTION
 
+#include "metrale_nvml_older.h"
+
 #define METRALE_NVML_HAS(function) metrale_table_bound(metrale_nvml_at_##function)
 
 /* Answers an nvmlReturn_t; values are written only up to what the query names. */

@@ -26,6 +26,16 @@ public final class DirectNccl {
   /** A function with nothing in it: what the way into C and back costs. */
   public static native int metrale_nothing(long argument);
 
+  /** The same with as many arguments as a call on a stream. */
+  public static native int metrale_nothing_two(long a, long b);
+
+  /** The same with as many arguments as a call on a stream and an event. */
+  public static native int metrale_nothing_four(long a, long b, long c, long d);
+
+  /** The same with as many arguments as an operation of NCCL. */
+  public static native int metrale_nothing_eight(
+      long a, long b, long c, long d, long e, long f, long g, long h);
+
   /** The lightest call. */
   @Cast("ncclResult_t")
   public static native int ncclGroupStart();

@@ -16,6 +16,7 @@ import org.metrale.gpu.rail.RailTransfer.Order;
 import org.metrale.gpu.verbs.VerbsAccess;
 import org.metrale.gpu.verbs.VerbsEvent;
 import org.metrale.gpu.verbs.VerbsEventType;
+import org.metrale.gpu.verbs.VerbsException;
 import org.metrale.gpu.verbs.VerbsGid;
 import org.metrale.gpu.wire.ServerFrame;
 
@@ -344,11 +345,22 @@ public final class ConnectedRails extends NativeResource {
     String device = rails.specs().get(rail).device();
     if (event.type().equals(VerbsEventType.DEVICE_FATAL)) {
       engine.takeDown(rail, new IllegalStateException(device + ": " + event.type()));
-    } else if (event.type().equals(VerbsEventType.GID_CHANGE)) {
-      VerbsGid told = engine.links().get(rail).gid();
-      if (connections.port(rail).gidTable().stream().noneMatch(e -> e.gid().equals(told))) {
-        engine.takeDown(rail, new IllegalStateException(device + " has lost the address " + told));
-      }
+    } else if (event.type().equals(VerbsEventType.GID_CHANGE) && hasLostAddress(rail)) {
+      engine.takeDown(
+          rail,
+          new IllegalStateException(
+              device + " has lost the address " + engine.links().get(rail).gid()));
+    }
+  }
+
+  private boolean hasLostAddress(int rail) {
+    VerbsGid told = engine.links().get(rail).gid();
+    try {
+      return connections.port(rail).gidTable().stream()
+          .noneMatch(entry -> entry.gid().equals(told));
+    } catch (VerbsException e) {
+      // A device that does not answer, as one whose network device was removed, has none.
+      return true;
     }
   }
 

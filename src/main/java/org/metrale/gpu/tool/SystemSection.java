@@ -86,7 +86,7 @@ final class SystemSection implements DoctorSection {
   private static String glibc() {
     for (String line : lines(PROCESS.resolve("maps"))) {
       int path = line.indexOf('/');
-      if (path > 0 && line.endsWith("/libc.so.6")) {
+      if (path > 0 && isCLibrary(line.substring(path))) {
         try {
           Path file = Path.of(line.substring(path));
           return glibc(Files.readString(file, StandardCharsets.ISO_8859_1));
@@ -96,6 +96,12 @@ final class SystemSection implements DoctorSection {
       }
     }
     return "not glibc";
+  }
+
+  /** Before glibc 2.34 the file has the version in its name, and only a link the usual one. */
+  static boolean isCLibrary(String path) {
+    String name = path.substring(path.lastIndexOf('/') + 1);
+    return name.equals("libc.so.6") || name.startsWith("libc-2.") && name.endsWith(".so");
   }
 
   /** Without a pattern, which takes a tenth of the doctor's whole time to search so much. */

@@ -71,7 +71,8 @@ public final class VerbsMemoryRegion extends NativeResource {
    * @param buffer a direct buffer; a read-only one can only be read, by either side
    * @param access what may be done with it
    * @return the region, which keeps the buffer reachable
-   * @throws VerbsException if it cannot be registered
+   * @throws VerbsException if it cannot be registered; a file that is mapped read-only is {@code
+   *     EFAULT} before Linux 6.2, unless by {@link java.nio.channels.FileChannel.MapMode#PRIVATE}
    * @throws IllegalArgumentException if the buffer is on the heap, empty, or read-only and {@code
    *     access} allows writes
    * @wraps {@code ibv_reg_mr}; verbs.h

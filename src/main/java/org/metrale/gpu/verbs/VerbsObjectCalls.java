@@ -36,7 +36,10 @@ final class VerbsObjectCalls {
     if (code < 0) {
       String detail =
           "address=0x" + Long.toHexString(address) + " lengthBytes=" + lengthBytes + " access=";
-      VerbsCalls.check("ibv_reg_mr", code, detail + new VerbsAccess(access) + lockedMemory(code));
+      VerbsCalls.check(
+          "ibv_reg_mr",
+          code,
+          detail + new VerbsAccess(access) + lockedMemory(code) + readOnlyMapping(code, access));
     }
     return out;
   }
@@ -197,6 +200,15 @@ final class VerbsObjectCalls {
 
   private static int mtuCode(int bytes) {
     return Integer.numberOfTrailingZeros(bytes) - 7;
+  }
+
+  /** Kernels before 6.2 pin for writing whatever the access, which a shared mapping may forbid. */
+  private static String readOnlyMapping(int code, int access) {
+    boolean writes = (access & VerbsAccess.LOCAL_WRITE.flags()) != 0;
+    return writes || -code != verbs.metrale_ibv_errno(verbs.METRALE_IBV_EFAULT)
+        ? ""
+        : "; if this is a file that was mapped read-only: before Linux 6.2 that has to be private,"
+            + " MapMode.PRIVATE";
   }
 
   /** What limits locked memory, for the one error that asks for it. */

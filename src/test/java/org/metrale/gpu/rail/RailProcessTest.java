@@ -233,6 +233,18 @@ final class RailProcessTest {
     assertTrue(result.value("fault").contains("has lost the address"), result::toString);
   }
 
+  /** As a Soft-RoCE device does whose network device is removed: it tells of that, and is mute. */
+  @Test
+  void aDeviceThatCannotBeAskedForItsAddressHasLostIt() throws Exception {
+    ForkedJvm.Result result =
+        probe(
+            "ibv.at = 8000 fault = ibverbs.ibv_query_port device=1 code=19\n"
+                + "ibv.at = 8000 ibv.1.gids = v2 10.20.1.77 7",
+            "gone");
+    assertEquals("false", result.value("back"), result::toString);
+    assertTrue(result.value("fault").contains("has lost the address"), result::toString);
+  }
+
   @Test
   void aDeviceThatSaysItIsLostIsDoneWithout() throws Exception {
     ForkedJvm.Result result = probe("ibv.at = 8000 ibv.1.state = fatal", "gone");

@@ -112,22 +112,22 @@ final class RdmaSoakTest {
     Random dice = new Random(faults);
     List<String> commands =
         List.of(
-            "ip link set r1a down; sleep 0.3; ip link set r1a up",
-            "ip link set r1b down; sleep 0.3; ip link set r1b up",
+            "ip link set r1a down; sleep 0.2; ip link set r1a up",
+            "ip link set r1b down; sleep 0.2; ip link set r1b up",
             "tc qdisc add dev r1b root netem loss 100%; sleep 0.3; tc qdisc del dev r1b root",
-            "tc qdisc add dev r1a root netem loss 2%; sleep 0.5; tc qdisc del dev r1a root",
+            "tc qdisc add dev r1a root netem loss 2%; sleep 0.4; tc qdisc del dev r1a root",
             "ip addr del 10.77.1.1/24 dev r1a; sleep 0.2; ip addr add 10.77.1.1/24 dev r1a");
     try {
       for (int i = 0; i < faults; i++) {
         int which = dice.nextInt(commands.size() + 1);
         if (which == commands.size()) {
           peer.signal("STOP");
-          Shell.run("sleep 0.2");
+          Thread.sleep(200);
           peer.signal("CONT");
         } else {
           Shell.run(commands.get(which));
         }
-        Shell.run("sleep 0." + dice.nextInt(10));
+        Thread.sleep(dice.nextInt(600));
       }
     } catch (Exception e) {
       gone.set(e);
