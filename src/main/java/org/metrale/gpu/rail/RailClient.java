@@ -160,8 +160,9 @@ public final class RailClient {
   /**
    * Connects.
    *
-   * <p><b>Blocking:</b> until the deadline at the latest, and interruptible; only an adapter's
-   * driver that looks for the way to the peer may take longer.
+   * <p><b>Blocking:</b> until the deadline at the latest, also if a device of this side does not
+   * answer, and a few seconds more to undo what was made; interruptible while it waits for the
+   * peer.
    *
    * @param rails this side's rails, all of which are connected
    * @param timeout how long the whole may take

@@ -4,9 +4,14 @@ import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableSet;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeoutException;
+import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.verbs.VerbsPort;
 import org.metrale.gpu.wire.Region;
 import org.metrale.gpu.wire.RoRailFrame;
@@ -23,11 +28,17 @@ final class RailConnections implements RailRecovery.Attempt {
   private static final System.Logger LOG = System.getLogger("org.metrale.gpu.rail");
   private static final Duration REBUILD_LIMIT = Duration.ofSeconds(10);
 
+  /** How long a device may take to say how it is. */
+  private static final Duration ANSWER_LIMIT = Duration.ofSeconds(1);
+
   private final RailClient client;
   private final RailSet rails;
   private final RailMemory fence;
   private final TransferEngine engine;
   private final RailCounters counters;
+
+  /** What devices were asked and have not answered; used by the thread that rebuilds. */
+  private final Map<Integer, CompletableFuture<Boolean>> asked = new HashMap<>();
 
   /** Those in use, the newest last. */
   private volatile List<RailGeneration> all;
@@ -106,11 +117,18 @@ final class RailConnections implements RailRecovery.Attempt {
     return engine.links().stream().allMatch(RailLink::isActive);
   }
 
-  /** Whether this side's device could be connected. */
+  /** Whether this side's device could be connected; one that does not answer is asked once. */
   private boolean isUsable(int rail) {
+    CompletableFuture<Boolean> answer =
+        asked.computeIfAbsent(rail, one -> BoundedCall.start(() -> port(one).isActive()));
     try {
-      return port(rail).isActive();
+      boolean isActive = BoundedCall.await(answer, ANSWER_LIMIT);
+      asked.remove(rail);
+      return isActive;
+    } catch (TimeoutException e) {
+      return false;
     } catch (RuntimeException e) {
+      asked.remove(rail);
       LOG.log(Level.DEBUG, "rail " + rail + " has no device any more", e);
       return false;
     }

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.NavigableSet;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.TimeoutException;
 import org.metrale.gpu.verbs.VerbsAccess;
 import org.metrale.gpu.wire.RemoteQp;
 import org.metrale.gpu.wire.ServerFrame;
@@ -58,7 +59,7 @@ final class RailGeneration {
         RailEnd end = null;
         if (wanted.contains(rail)) {
           try {
-            end = RailEnd.prepare(rails, rail, VerbsAccess.LOCAL_READ, client.numbers());
+            end = prepare(client, rails, rail, deadline);
           } catch (RuntimeException e) {
             if (known.isEmpty()) {
               throw e;
@@ -77,7 +78,8 @@ final class RailGeneration {
           HandshakeConnection.over(
               transport, new HandshakeTerms(client.peer(), client.dialect(), deadline));
       client.preamble().exchange(connection);
-      ClientHandshake.Established established = connection.connect(new Half(ends, locals, client));
+      ClientHandshake.Established established =
+          connection.connect(new Half(ends, locals, client, deadline));
       return new RailGeneration(transport, ends, established.offer());
     } catch (IOException | RuntimeException | OutOfMemoryError e) {
       closeAfter(e, ends);
@@ -88,19 +90,40 @@ final class RailGeneration {
     }
   }
 
+  private static RailEnd prepare(
+      RailClient.Terms client, RailSet rails, int rail, Deadline deadline)
+      throws HandshakeException {
+    try {
+      return LocalStep.take(
+          () -> RailEnd.prepare(rails, rail, VerbsAccess.LOCAL_READ, client.numbers()),
+          deadline,
+          RailEnd::closeQuietly);
+    } catch (TimeoutException e) {
+      String hint = "this side's device " + rails.specs().get(rail).device();
+      throw new HandshakeException(
+          client.peer(),
+          new HandshakeException.Fault(
+              HandshakeException.Reason.DEADLINE_PASSED,
+              "making rail[" + rail + "]",
+              "a queue pair",
+              "nothing in time",
+              hint),
+          e);
+    }
+  }
+
   private static LocalQueuePair standIn(ServerRecord known, PacketNumbers numbers) {
     RemoteQp own = known.remoteQp();
     return new LocalQueuePair((int) own.qpn(), numbers.next(), own.gid());
   }
 
   private static void closeAfter(Throwable failure, List<RailEnd> ends) {
-    Closing.afterFailure(
-        failure,
-        ends.stream().filter(Objects::nonNull).map(end -> (AutoCloseable) end::close).toList());
+    ends.stream().filter(Objects::nonNull).forEach(end -> LocalStep.undo(failure, end::close));
   }
 
   /** This side of the handshake. */
-  private record Half(List<RailEnd> ends, List<LocalQueuePair> locals, RailClient.Terms client)
+  private record Half(
+      List<RailEnd> ends, List<LocalQueuePair> locals, RailClient.Terms client, Deadline deadline)
       implements ClientRails {
     @Override
     public Optional<String> objection(ServerFrame offer) {
@@ -108,9 +131,22 @@ final class RailGeneration {
     }
 
     @Override
-    public void connect(int railIndex, RemoteQueuePair remote) {
-      if (ends.get(railIndex) != null) {
-        ends.get(railIndex).connect(remote);
+    public void connect(int railIndex, RemoteQueuePair remote) throws IOException {
+      RailEnd end = ends.get(railIndex);
+      if (end == null) {
+        return;
+      }
+      try {
+        boolean unused =
+            LocalStep.take(
+                () -> {
+                  end.connect(remote);
+                  return true;
+                },
+                deadline,
+                connected -> end.closeQuietly());
+      } catch (TimeoutException e) {
+        throw new IOException("the device did not connect its queue pair in time", e);
       }
     }
   }

@@ -213,19 +213,17 @@ public final class RailServer extends NativeResource {
         new HandshakeTerms(peer, service.dialect(), Deadline.after(options.handshakeTimeout()));
     HandshakeConnection connection = HandshakeConnection.over(transport, terms);
     RailShare share = service.greet(connection);
-    ServedRails served =
-        new ServedRails(rails, service.dialect(), share, options.ledger(), numbers);
+    BoundedRails served =
+        new BoundedRails(
+            new ServedRails(rails, service.dialect(), share, options.ledger(), numbers),
+            terms.deadline());
     try {
       connection.accept(served);
       hasRails.set(true);
       connected.incrementAndGet();
       service.serve(transport);
     } finally {
-      try {
-        served.close();
-      } finally {
-        service.gone(share);
-      }
+      served.close(() -> service.gone(share));
     }
   }
 

@@ -56,8 +56,8 @@ public final class WireFormatException extends IOException {
   /** What is wrong. */
   private final Kind kind;
 
-  /** The field at fault, outermost record first; complete when the exception leaves the package. */
-  private String field;
+  /** The field at fault, outermost record first. */
+  private final String field;
 
   /** What was wanted there. */
   private final String wanted;
@@ -144,8 +144,7 @@ public final class WireFormatException extends IOException {
 
   /** The same fault, seen from the record that encloses the one that found it. */
   WireFormatException within(String record) {
-    field = record + "." + field;
-    return this;
+    return new WireFormatException(kind, record + "." + field, wanted, got);
   }
 
   /** The same fault, made by the caller instead of by received bytes. */

@@ -8,6 +8,8 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,10 +24,14 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.verbs.VerbsAccess;
 import org.metrale.gpu.wire.ModelRequest;
 import org.metrale.gpu.wire.PagingHeader;
 import org.metrale.gpu.wire.RailDialect;
@@ -261,6 +267,64 @@ final class RailHostilePeerTest {
       server.close();
       assertArrayEquals(new byte[0], answer(client));
       assertEquals(0, server.clients());
+    }
+  }
+
+  /** The first queue pair is never made, or the first client's never destroyed. */
+  @ParameterizedTest
+  @CsvSource({"ibv_create_qp call=1, 0", "ibv_destroy_qp call=1, 1"})
+  void aDeviceThatIsStuckCostsOneClientOnly(String call, int served, @TempDir Path folder)
+      throws Exception {
+    Path file =
+        Files.write(folder.resolve("emulator.conf"), List.of("fault = ibverbs." + call + " hang"));
+    ForkedJvm.Result said =
+        SoftwareHost.running(StuckProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded();
+    assertEquals(Integer.toString(served), said.value("first"));
+    assertEquals("2", said.value("connected"));
+  }
+
+  /** Lets one client after the other in, where there is room for one. */
+  static final class StuckProbe {
+    private StuckProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // what a stuck device has cannot be closed
+    public static void main(String[] arguments) throws Exception {
+      RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.servers()));
+      RailMemory arena = RailMemory.allocate(rails, 4096, VerbsAccess.REMOTE_READ);
+      RailService service = RailHost.service(RailDialect.READ_ONLY, RailShare.of(List.of(arena)));
+      RailServer server =
+          RailServer.start(
+              rails,
+              service,
+              RailServerOptions.loopback().withLimits(1, SHORT, MemoryLedger.of(0)));
+      ask(server);
+      System.out.println("first=" + server.connectedSoFar());
+      while (server.connectedSoFar() < 2) {
+        ask(server);
+      }
+      System.out.println("connected=" + server.connectedSoFar());
+    }
+
+    /** One rail, with numbers that no queue pair here has. */
+    private static void ask(RailServer server) throws Exception {
+      try (Socket client = connect(server)) {
+        byte[] frame = new byte[2 + 24];
+        frame[0] = 1;
+        frame[1] = 1;
+        frame[2] = 7;
+        frame[25] = 7;
+        client.getOutputStream().write(frame);
+        client.shutdownOutput();
+        answer(client);
+      } catch (SocketException e) {
+        // Turned away: there is room for one.
+        Thread.sleep(1);
+      }
+      until(() -> server.clients() == 0);
     }
   }
 

@@ -189,6 +189,48 @@ final class RailProcessTest {
     assertTrue(result.value("close").contains("does not let go"), result::toString);
   }
 
+  @Test
+  void aDeviceThatDoesNotAnswerKeepsNoOtherRailDown() throws Exception {
+    Path file =
+        Files.write(
+            folder.resolve("emulator.conf"),
+            List.of("ibv.at = 2500 fault = ibverbs.ibv_query_port device=1 hang"));
+    String wrong =
+        SoftwareHost.running(MuteDeviceProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("wrong");
+    assertEquals("", wrong);
+  }
+
+  /** Takes both rails down when the second's device has gone mute, and reads. */
+  static final class MuteDeviceProbe {
+    private MuteDeviceProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // what a mute device has cannot be closed
+    public static void main(String[] arguments) throws Exception {
+      try (PeerProcess peer =
+          new PeerProcess(
+              RailDialect.READ_ONLY,
+              BYTES,
+              RailPeer.Death.NEVER,
+              RdmaDevices.servers(),
+              Map.of("METRALE_EMULATOR_CONFIG", ""))) {
+        RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
+        RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, RailHost.LIMIT);
+        Thread.sleep(3000); // the device is mute by its own timetable
+        connected.takeDown(1, "a drill");
+        connected.takeDown(0, "a drill");
+        RailPeer.poison(memory, BYTES);
+        connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
+        System.out.println("wrong=" + RailPeer.fault(memory, 0, BYTES));
+      }
+    }
+  }
+
   /** What no piece may be lost by, nor be taken for done: completions that lie, or never come. */
   @ParameterizedTest
   @CsvSource({

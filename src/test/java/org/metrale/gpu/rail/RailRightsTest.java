@@ -7,9 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.NavigableSet;
 import java.util.Set;
 import java.util.TreeSet;
@@ -22,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
 import org.metrale.gpu.cuda.CudaBuffer;
@@ -204,6 +207,51 @@ final class RailRightsTest {
                 () -> host.client().connect(host.clientRails, RailHost.LIMIT).close());
         assertEquals(0, host.server.clients() + host.server.failedSoFar());
         System.out.println("said=" + e.getMessage());
+      }
+    }
+  }
+
+  /** Each of these calls of this side never returns. */
+  @ParameterizedTest
+  @CsvSource({
+    "ibv_create_cq call=1, DEADLINE_PASSED, making rail[0]",
+    "ibv_create_qp device=1 call=1, DEADLINE_PASSED, making rail[1]",
+    "ibv_modify_qp device=1 call=2, LOCAL_FAULT, connecting rail[1] of 2",
+  })
+  void aStuckDeviceEndsTheHandshakeAtItsDeadline(
+      String call, String reason, String where, @TempDir Path folder) throws Exception {
+    Path file =
+        Files.write(folder.resolve("emulator.conf"), List.of("fault = ibverbs." + call + " hang"));
+    ForkedJvm.Result said =
+        SoftwareHost.running(StuckProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded();
+    assertEquals(reason, said.value("reason"));
+    assertEquals(where, said.value("where"));
+  }
+
+  /** Says how a connection ended. */
+  static final class StuckProbe {
+    private StuckProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // what a stuck device has cannot be closed
+    public static void main(String[] arguments) throws Exception {
+      try (PeerProcess peer =
+          new PeerProcess(
+              RailDialect.READ_ONLY,
+              4096,
+              RailPeer.Death.NEVER,
+              RdmaDevices.servers(),
+              Map.of("METRALE_EMULATOR_CONFIG", ""))) {
+        RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
+        HandshakeException e =
+            assertThrows(
+                HandshakeException.class,
+                () -> peer.client().connect(rails, Duration.ofSeconds(1)).close());
+        System.out.println("reason=" + e.reason());
+        System.out.println("where=" + e.field());
       }
     }
   }
