@@ -67,7 +67,7 @@ fetch_wheel() {
     say "fetching $name $version for $machine"
     mkdir -p "$folder"
     local platforms=() tag
-    for tag in manylinux_2_28 manylinux_2_27 manylinux_2_18 manylinux_2_17 manylinux2014 manylinux_2_12 manylinux2010; do
+    for tag in manylinux_2_28 manylinux_2_27 manylinux_2_18 manylinux_2_17 manylinux2014 manylinux_2_12 manylinux2010 manylinux1; do
       platforms+=(--platform "${tag}_$machine")
     done
     pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: \

@@ -23,7 +23,8 @@ preprocess() {
   "$here/cppbuild/bin/cc-linux-x86_64" -E -x c -std=gnu11 "${defines[@]}" -I"$include" -
 }
 
-# list LIBRARY: the function names on standard input become the table's include file.
+# list LIBRARY: the function names on standard input become the table's include file, and a second one
+# where handwritten headers want to know what the vendor's declares.
 list() {
   cat >"$target/include/$1.functions"
   if ! [ -s "$target/include/$1.functions" ]; then
@@ -32,6 +33,10 @@ list() {
   fi
   python3 "$here/src/build/headers.py" table "$1" "$target/include/$1.functions" \
     >"$target/include/metrale_$1_functions.h"
+  if grep -q "metrale_$1_declares.h" "$ours"/*.h; then
+    python3 "$here/src/build/headers.py" declares "$1" "$target/include/$1.functions" \
+      >"$target/include/metrale_$1_declares.h"
+  fi
   rm "$target/include/$1.functions"
 }
 

@@ -202,8 +202,9 @@ wanted() {
   local library=$1 header
   {
     printf '#include <%s>\n' "$(header_of "$library")"
-    for header in "metrale_${library}_table.h" "metrale_$library.h"; do
-      [ ! -e "$ours/$header" ] || printf '#include "%s"\n' "$header"
+    # The rest are parts of the second, or stand on it.
+    for header in "$ours/metrale_${library}_table.h" "$ours/metrale_$library.h" "$ours/metrale_${library}_"*.h; do
+      [ ! -e "$header" ] || printf '#include "%s"\n' "${header##*/}"
     done
   } >"$work/try"
   "$compilers/c++-linux-x86_64" -w -x c++ -std=c++17 -c -o "$work/try.o" -ferror-limit=0 -DNVML_NO_UNVERSIONED_FUNC_DEFS \

@@ -56,6 +56,13 @@ class StageTest(unittest.TestCase):
         self.assertEqual(path, headers.stage("nccl.h", path, self.include))
         self.assertEqual({"nccl.h", "part.h", "deep", "my.h"}, set(os.listdir(self.include)))
 
+    def test_tells_what_is_declared(self):
+        text = headers.declares("nvml", ["nvmlInit_v2", "nvmlShutdown"])
+        self.assertEqual(
+            ["#define METRALE_DECLARES_nvmlInit_v2", "#define METRALE_DECLARES_nvmlShutdown"],
+            text.splitlines()[1:],
+        )
+
     def test_never_writes_through_a_link(self):
         staged = self.write("staged/nvtx3/a.h", "old\n")
         os.symlink(os.path.dirname(staged), os.path.join(self.include, "nvtx3"))

@@ -39,6 +39,8 @@ main() {
   cp -R "$here/target/native/$platform/." "$folder/lib/metrale-gpu/"
   (cd "$folder/lib/metrale-gpu" && python3 -m zipfile -c ../metrale-gpu.jar ./*)
   rm -rf "$folder/lib/metrale-gpu"
+  # Of the benchmarks what runs on a device; the rest wants no-op libraries and JMH.
+  (cd "$here/benchmarks/target/classes" && python3 -m zipfile -c "$folder/lib/benchmarks.jar" org)
   IFS=: read -r -a entries <<<"$class_path"
   for entry in "${entries[@]}"; do
     name=$(basename "$entry")

@@ -24,7 +24,7 @@ done
 [ -n "$output" ] || output=$PWD/metrale-report
 mkdir -p "$output/tests" "$output/cache"
 output=$(cd "$output" && pwd)
-rm -f "$output"/tests/* "$output"/*.json "$output"/*.txt
+rm -f "$output"/tests/* "$output"/*.json "$output"/*.txt "$output"/benchmarks.*
 
 # METRALE_RUNNER runs the kit's Java where the processor is another one.
 # shellcheck disable=SC2086 # a runner may have arguments
@@ -50,6 +50,15 @@ echo "running tests"
 java -Dmetrale.tags="$tags" -cp "$here/tests:$here/lib/*" org.junit.platform.console.ConsoleLauncher \
   execute --disable-banner --disable-ansi-colors --details=tree --reports-dir "$output/tests" \
   --scan-class-path "$here/tests" --include-classname '.*[.](Hardware|.*Gpu)Test' --include-tag gpu >"$output/tests.log" 2>&1 || true
+
+echo "measuring"
+measured="$output/cache/file"
+head -c 67108864 /dev/urandom >"$measured"
+for probe in DeviceProbe EmulatorProbe ReadsProbe; do
+  java -cp "$here/lib/*" "org.metrale.benchmarks.$probe" "$measured" >>"$output/benchmarks.rows" 2>"$output/cache/problem" ||
+    printf 'FAILED\t%s\t%s\n' "$probe" "$(head -n 1 "$output/cache/problem")" >>"$output/benchmarks.rows"
+  cat "$output/cache/problem" >>"$output/benchmarks.log"
+done
 
 status=0
 java -cp "$here/tests:$here/lib/*" org.metrale.gpu.hardware.HardwareReport "$output" || status=$?

@@ -18,8 +18,10 @@ TITLES = {
     "nvml": "NVML, by driver branch",
     "cuda": "CUDA driver",
     "javacpp": "JavaCPP and org.bytedeco:cuda at run time",
+    "javacpp-older": "JavaCPP that is too old",
     "java": "Java",
     "system": "Old systems",
+    "header": "Older headers",
 }
 
 # What stands behind a row of each kind.
@@ -29,8 +31,10 @@ LEVELS = {
     "nvml": "Real libraries from Debian's packages, machine without a driver; functions against `nm -D`.",
     "cuda": "Real libraries from Debian's packages, machine without a driver; functions against `nm -D`.",
     "javacpp": "Tests of the checked layers over the software GPU host (EMULATED), with that JavaCPP instead of the one of the build.",
+    "javacpp-older": "Works means here: refused before anything is loaded, with a message that says which versions work.",
     "java": "Tests of the checked layers over the software GPU host (EMULATED); the loader on both paths over fake libraries.",
     "system": "The release's own C library and Java in a root folder of its own; the loader over fake libraries, then tests; on arm64, in qemu, only that every type loads.",
+    "header": "What `metrale regenerate` makes of the header of an older package, the Java and the JNI glue, by the compilers of the build.",
 }
 
 
@@ -79,7 +83,7 @@ def name_of(row):
     parts = [row["name"]]
     if row["version"] != "-":
         parts.append(row["version"])
-    if row["kind"] in ("nvml", "cuda"):
+    if row["version"] == "-" and row["from"] != "host":
         parts.append("(Debian " + row["from"] + ")")
     return " ".join(parts)
 

@@ -68,7 +68,7 @@ debian_library() {
     package=$(compgen -G "$store/deb/*.deb" | head -n 1)
     dpkg -x "$package" "$store/deb/root"
     mkdir -p "$folder"
-    find "$store/deb/root" -name 'lib*.so*' -exec cp -P {} "$folder/" \;
+    find "$store/deb/root" \( -name 'lib*.so*' -o -name cufile.h \) -exec cp -P {} "$folder/" \;
     dpkg-deb -f "$package" Version >"$folder/version"
     rm -rf "$store/deb"
   fi
@@ -82,7 +82,7 @@ wheel_library() {
     mkdir -p "$folder"
     unpack_wheel "$1" "$2" "$3" "$4" "$folder/wheel"
     # Its header says how large that version's structures are.
-    find "$folder/wheel" \( -name 'lib*.so*' -o -name nccl.h -o -name cufile.h \) -exec mv {} "$folder/" \;
+    find "$folder/wheel" \( -name 'lib*.so*' -o -name nccl.h -o -name cufile.h -o -name nvml.h \) -exec mv {} "$folder/" \;
     rm -rf "$folder/wheel"
     printf '%s\n' "$2" >"$folder/version"
   fi
@@ -148,7 +148,14 @@ stage() {
   case $kind in
     nccl | cufile) folder=$(wheel_library "$name" "$version" "$from" "$sum") ;;
     nvml | cuda) folder=$(debian_library "$name" "$from") ;;
-    javacpp) folder=$(javacpp_jars "$name" "$version") ;;
+    header)
+      if [ "$sum" = - ]; then
+        folder=$(debian_library "$name" "$from")
+      else
+        folder=$(wheel_library "$name" "$version" "$from" "$sum")
+      fi
+      ;;
+    javacpp | javacpp-older) folder=$(javacpp_jars "$name" "$version") ;;
     java) folder=$(java_home "$name" "$version" "$from" "$sum") ;;
     system) folder=$(debian_system "$name" "$version") ;;
     *) fail "no rows are of the kind $kind" ;;

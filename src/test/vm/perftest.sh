@@ -53,7 +53,7 @@ write_report() {
 # Soft-RoCE beside perftest
 
 Written by \`src/test/vm/perftest.sh\` on $(date -u +%Y-%m-%d). Level: Soft-RoCE of Linux $(cat "$folder/clock/kernel"),
-between two devices of one machine, on **an emulated processor** ($(qemu-system-x86_64 --version | head -n 1 | cut -d ' ' -f 2-4),
+between two devices of one machine, on **an emulated processor** (qemu $(qemu-system-x86_64 --version | head -n 1 | cut -d ' ' -f 4),
 no KVM). Bandwidths in MiB/s, latencies in us; medians of $1 alternating runs.
 
 These numbers say nothing about an adapter: a request to Soft-RoCE is a system call, in which the kernel copies

@@ -695,8 +695,8 @@ static {
  * Answers: a CUresult, or METRALE_CLOSED for a slot that was closed; functions that make something
  * answer it as a positive number, or the CUresult as a negative one.
  *
- * Context: every function that needs one makes it current on the calling thread and restores what was
- * current, within the one call. So a virtual thread may change its carrier between calls.
+ * Context: every function that needs one makes it current on the calling thread and restores what
+ * was current, within the one call. So a virtual thread may change its carrier between calls.
  *
  * Slots guard streams and events: metrale_driver.h says how.
  */
@@ -713,7 +713,8 @@ public static native @Cast("int64_t") long metrale_slot_generation(@Cast("int64_
 
 /*
  * Ends the generation of a slot and answers true when no call uses it any more; the handle may be
- * destroyed then, and the slot be recycled. False: calls still run after `limit_ms`; neither may happen.
+ * destroyed then, and the slot be recycled. False: calls still run after `limit_ms`; neither may
+ * happen.
  */
 public static native @Cast("bool") boolean metrale_slot_close(@Cast("int64_t") long slot, int limit_ms);
 
@@ -743,11 +744,6 @@ public static native int metrale_cuCtxGetStreamPriorityRange(@Cast("int64_t") lo
 public static native int metrale_cuCtxGetStreamPriorityRange(@Cast("int64_t") long context, IntBuffer two);
 public static native int metrale_cuCtxGetStreamPriorityRange(@Cast("int64_t") long context, int[] two);
 
-/* [out] two: free and total bytes. */
-public static native int metrale_cuMemGetInfo(@Cast("int64_t") long context, @Cast("int64_t*") LongPointer two);
-public static native int metrale_cuMemGetInfo(@Cast("int64_t") long context, @Cast("int64_t*") LongBuffer two);
-public static native int metrale_cuMemGetInfo(@Cast("int64_t") long context, @Cast("int64_t*") long[] two);
-
 public static native @Cast("int64_t") long metrale_cuStreamCreateWithPriority(@Cast("int64_t") long context, int flags, int priority);
 
 public static native int metrale_cuStreamDestroy(@Cast("int64_t") long context, @Cast("int64_t") long stream);
@@ -775,6 +771,31 @@ public static native int metrale_cuEventQuery(@Cast("int64_t") long slot, @Cast(
 public static native @Cast("int64_t") long metrale_cuEventElapsedTime(@Cast("int64_t") long slot, @Cast("int64_t") long generation,
                                                  @Cast("int64_t") long start_slot, @Cast("int64_t") long start_generation);
 
+// #ifndef METRALE_PARSER
+// #endif
+
+/* Where that is. The functions are the library's own: whoever asks has made sure that it has them.
+ */
+public static native @Cast("int64_t") long metrale_driver_functions();
+// #endif
+
+
+// Parsed from metrale_cuda_memory.h
+
+/*
+ * Flat calls of the CUDA driver for memory: made, freed, pinned, located, copied and filled. As those of
+ * metrale_cuda.h, which says what they take and answer.
+ */
+// #ifndef METRALE_CUDA_MEMORY_H
+// #define METRALE_CUDA_MEMORY_H
+// #ifndef METRALE_PARSER
+// #endif
+
+/* [out] two: free and total bytes. */
+public static native int metrale_cuMemGetInfo(@Cast("int64_t") long context, @Cast("int64_t*") LongPointer two);
+public static native int metrale_cuMemGetInfo(@Cast("int64_t") long context, @Cast("int64_t*") LongBuffer two);
+public static native int metrale_cuMemGetInfo(@Cast("int64_t") long context, @Cast("int64_t*") long[] two);
+
 public static native @Cast("int64_t") long metrale_cuMemAlloc(@Cast("int64_t") long context, @Cast("int64_t") long bytes);
 
 public static native @Cast("int64_t") long metrale_cuMemAllocManaged(@Cast("int64_t") long context, @Cast("int64_t") long bytes);
@@ -785,7 +806,8 @@ public static native @Cast("int64_t") long metrale_cuMemHostAlloc(@Cast("int64_t
 
 public static native int metrale_cuMemFreeHost(@Cast("int64_t") long context, @Cast("int64_t") long _address);
 
-public static native int metrale_cuMemHostRegister(@Cast("int64_t") long context, @Cast("int64_t") long _address, @Cast("int64_t") long bytes, int flags);
+public static native int metrale_cuMemHostRegister(@Cast("int64_t") long context, @Cast("int64_t") long _address, @Cast("int64_t") long bytes,
+                                            int flags);
 
 public static native int metrale_cuMemHostUnregister(@Cast("int64_t") long context, @Cast("int64_t") long _address);
 
@@ -812,12 +834,6 @@ public static native int metrale_cuMemsetAsync(@Cast("int64_t") long slot, @Cast
 /* The file descriptor of device memory as a dma-buf, or the CUresult as a negative number. */
 public static native int metrale_cuMemGetHandleForAddressRange(@Cast("int64_t") long context, @Cast("int64_t") long _address,
                                                         @Cast("int64_t") long bytes);
-
-// #ifndef METRALE_PARSER
-// #endif
-
-/* Where that is. The functions are the library's own: whoever asks has made sure that it has them. */
-public static native @Cast("int64_t") long metrale_driver_functions();
 // #endif
 
 

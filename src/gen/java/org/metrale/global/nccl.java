@@ -704,13 +704,13 @@ static {
 // Parsed from metrale_nccl.h
 
 /*
- * Flat calls of NCCL for the checked layer: handles and addresses as 64-bit integers, so that a call
- * from Java neither unboxes nor allocates. The caller has checked every argument.
+ * Flat calls of NCCL for the checked layer: handles and addresses as 64-bit integers, so that a
+ * call from Java neither unboxes nor allocates. The caller has checked every argument.
  *
- * Answers: an ncclResult_t; METRALE_NCCL_CLOSED for a stream that was closed; METRALE_NCCL_AGAIN for a
- * thread that does not own the communicator any more; METRALE_NCCL_CUDA less a CUresult where the driver
- * refused. Functions that make something write it to a cell that outlives
- * the call, so that another thread can abort what is being made.
+ * Answers: an ncclResult_t; METRALE_NCCL_CLOSED for a stream that was closed; METRALE_NCCL_AGAIN
+ * for a thread that does not own the communicator any more; METRALE_NCCL_CUDA less a CUresult where
+ * the driver refused. Functions that make something write it to a cell that outlives the call, so
+ * that another thread can abort what is being made.
  */
 // #ifndef METRALE_NCCL_H
 // #define METRALE_NCCL_H
@@ -719,46 +719,75 @@ static {
 
 public static native void metrale_nccl_use_driver(@Cast("int64_t") long functions);
 
-/* Native memory of a communicator, for metrale_nccl_rank_own. */
-public static native @Cast("int64_t") long metrale_nccl_rank_open();
+/* Native memory of a communicator, from which it issues operations. */
+public static native @Cast("int64_t") long metrale_nccl_rank_open(@Cast("int64_t") long comm);
 
 /*
- * Says what an owner needs, and answers the epoch of its ownership. Only for who has the communicator.
- * [in] events: `capacity` handles, a power of two. next: the number of the next operation.
+ * Says what an owner needs, and answers the epoch of its ownership. Only for who has the
+ * communicator. [in] events: `capacity` handles, a power of two. next: the number of the next
+ * operation.
  */
-public static native @Cast("int64_t") long metrale_nccl_rank_own(@Cast("int64_t") long rank, @Cast("int64_t") long comm, @Cast("int64_t") long events, int _capacity,
+public static native @Cast("int64_t") long metrale_nccl_rank_own(@Cast("int64_t") long rank, @Cast("int64_t") long events, int _capacity,
                                             @Cast("int64_t") long next);
+
+/* Records an event on the stream that is still announced after "in progress", closed meanwhile or
+ * not. */
+public static native int metrale_nccl_rank_record(@Cast("int64_t") long rank, @Cast("int64_t") long event);
+
+/* NCCL has started what it answered "in progress" to: the stream may go. */
+public static native void metrale_nccl_rank_settled(@Cast("int64_t") long rank);
 
 /* Nobody owns it any more, as soon as metrale_nccl_barrier has been called too. */
 public static native void metrale_nccl_rank_disown(@Cast("int64_t") long rank);
 
-/* After this no owner is let in any more that was disowned before, and one that is inside is seen. */
+/* After this no owner is let in any more that was disowned before, and one that is inside is seen.
+ */
 public static native void metrale_nccl_barrier();
 
 /* Gives the memory back. Nobody owns it, and nobody is inside. */
 public static native void metrale_nccl_rank_recycle(@Cast("int64_t") long rank);
 
+// #ifndef METRALE_PARSER
+// #endif
+
 /*
- * The owner's way to queue one two-sided operation and to record its event behind it; METRALE_NCCL_AGAIN
- * if it does not own the communicator any more. `what` holds the kind in bits 0 to 7, the type in 8 to 15,
- * the reduction in 16 to 47, the peer in 48 to 63: arguments cost time.
+ * The owner's way to queue one two-sided operation and to record its event behind it;
+ * METRALE_NCCL_AGAIN if it does not own the communicator any more. `what` has the peer in bits 48
+ * to 63.
  */
 public static native int metrale_nccl_submit_owned(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long epoch, @Cast("int64_t") long send,
                                             @Cast("int64_t") long recv, @Cast("int64_t") long count, @Cast("int64_t") long slot,
                                             @Cast("int64_t") long generation);
 
 /*
- * Queues one two-sided operation and, if that is done, records the event behind it. `what` holds the
- * kind in bits 0 to 7, the type in 8 to 15, the reduction in 16 to 47: arguments cost time.
+ * Queues one two-sided operation and records its event behind it. Where NCCL answers "in progress"
+ * the stream stays announced until metrale_nccl_rank_settled. Only for who has the communicator.
  */
-public static native int metrale_nccl_submit(@Cast("int64_t") long what, @Cast("int64_t") long comm, @Cast("int64_t") long send, @Cast("int64_t") long recv,
+public static native int metrale_nccl_submit(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long send, @Cast("int64_t") long recv,
                                       @Cast("int64_t") long count, int peer, @Cast("int64_t") long slot, @Cast("int64_t") long generation,
                                       @Cast("int64_t") long event);
 
 /*
- * Runs a whole group in one call, so on one OS thread: start, every operation, end. Each operation's
- * result is written into it; the answer is the first that is neither success nor in progress, else
- * that of the end.
+ * The same with settings of this call alone. [in] nine: version, minCTAs, maxCTAs, nvlsCTAs,
+ * cgaClusterSize, algSelection, forceAlgSelection, CTAPolicy, userProfilerTag.
+ */
+public static native int metrale_nccl_submit_configured(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long send,
+                                                 @Cast("int64_t") long recv, @Cast("int64_t") long count, int peer,
+                                                 @Cast("int64_t") long slot, @Cast("int64_t") long generation, @Cast("int64_t") long event,
+                                                 @Cast("const int64_t*") LongPointer nine);
+public static native int metrale_nccl_submit_configured(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long send,
+                                                 @Cast("int64_t") long recv, @Cast("int64_t") long count, int peer,
+                                                 @Cast("int64_t") long slot, @Cast("int64_t") long generation, @Cast("int64_t") long event,
+                                                 @Cast("const int64_t*") LongBuffer nine);
+public static native int metrale_nccl_submit_configured(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long send,
+                                                 @Cast("int64_t") long recv, @Cast("int64_t") long count, int peer,
+                                                 @Cast("int64_t") long slot, @Cast("int64_t") long generation, @Cast("int64_t") long event,
+                                                 @Cast("const int64_t*") long[] nine);
+
+/*
+ * Runs a whole group in one call, so on one OS thread: start, every operation, end. Each
+ * operation's result is written into it; the answer is the first that is neither success nor in
+ * progress, else that of the end.
  */
 public static native int metrale_nccl_group_run(@Cast("int64_t") long operations, int count);
 
@@ -783,6 +812,19 @@ public static native int metrale_ncclGetErrorString(int code, @Cast("char*") byt
 public static native int metrale_ncclGetLastError(@Cast("int64_t") long comm, @Cast("char*") BytePointer text, int _capacity);
 public static native int metrale_ncclGetLastError(@Cast("int64_t") long comm, @Cast("char*") ByteBuffer text, int _capacity);
 public static native int metrale_ncclGetLastError(@Cast("int64_t") long comm, @Cast("char*") byte[] text, int _capacity);
+// #endif
+
+
+// Parsed from metrale_nccl_communicator.h
+
+/*
+ * Flat calls of NCCL that make communicators, end them and ask them, and for what belongs to one. As those
+ * of metrale_nccl.h, which says what they take and answer.
+ */
+// #ifndef METRALE_NCCL_COMMUNICATOR_H
+// #define METRALE_NCCL_COMMUNICATOR_H
+// #ifndef METRALE_PARSER
+// #endif
 
 /* [out] id: 128 bytes. */
 public static native int metrale_ncclGetUniqueId(@Cast("char*") BytePointer id);
@@ -841,9 +883,9 @@ public static native int metrale_ncclCommMemStats(@Cast("int64_t") long comm, @C
 public static native int metrale_ncclCommMemStats(@Cast("int64_t") long comm, @Cast("int64_t*") long[] four);
 
 /*
- * [out] thirteen: rank, ranks, CUDA device, NVML device, device side, multimem, kind of GIN, LSA teams, RMA
- * by the host, kind of railed GIN, hash, CFT, multicast by CFT. Only for a library that has the structure
- * as it is here.
+ * [out] thirteen: rank, ranks, CUDA device, NVML device, device side, multimem, kind of GIN, LSA
+ * teams, RMA by the host, kind of railed GIN, hash, CFT, multicast by CFT. Only for a library that
+ * has the structure as it is here.
  */
 public static native int metrale_ncclCommQueryProperties(@Cast("int64_t") long comm, @Cast("int64_t*") LongPointer thirteen);
 public static native int metrale_ncclCommQueryProperties(@Cast("int64_t") long comm, @Cast("int64_t*") LongBuffer thirteen);

@@ -5,12 +5,8 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.SynchronousQueue;
-import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
 /**
@@ -23,21 +19,6 @@ import java.util.function.Supplier;
  * are idle; all are daemons.
  */
 public final class BoundedCall {
-  private static final long IDLE_SECONDS = 2;
-  private static final AtomicInteger NUMBER = new AtomicInteger();
-  private static final ExecutorService THREADS =
-      new ThreadPoolExecutor(
-          0,
-          Integer.MAX_VALUE,
-          IDLE_SECONDS,
-          TimeUnit.SECONDS,
-          new SynchronousQueue<>(),
-          task -> {
-            Thread thread = new Thread(task, "metrale-call-" + NUMBER.incrementAndGet());
-            thread.setDaemon(true);
-            return thread;
-          });
-
   private BoundedCall() {}
 
   /**
@@ -47,11 +28,10 @@ public final class BoundedCall {
    * @param call the native call
    * @return completes with its answer, or with what it threw
    */
-  @SuppressWarnings("FutureReturnValueIgnored") // what is thrown goes into the one returned
   public static <T> CompletableFuture<T> start(Supplier<T> call) {
     Objects.requireNonNull(call, "call");
     CompletableFuture<T> answer = new CompletableFuture<>();
-    THREADS.execute(
+    CallThreads.execute(
         () -> {
           try {
             answer.complete(call.get());
@@ -60,6 +40,15 @@ public final class BoundedCall {
           }
         });
     return answer;
+  }
+
+  /**
+   * Begins a call that nobody waits for.
+   *
+   * @param call the native call; throws nothing
+   */
+  public static void run(Runnable call) {
+    CallThreads.execute(Objects.requireNonNull(call, "call"));
   }
 
   /**

@@ -20,6 +20,9 @@ final class Recipe {
    * global class would load {@code jnicudart}.
    */
   static void detach(ClassProperties properties, String... includes) {
+    if (Loader.isLoadLibraries()) {
+      requireLayouts();
+    }
     List<String> extensions = properties.get("platform.extension");
     if (Loader.isLoadLibraries() && !extensions.contains(EXTENSION)) {
       // An extension that the user sets for other libraries must not hide ours.
@@ -41,6 +44,19 @@ final class Recipe {
       properties.get("global").removeIf(name -> !name.startsWith("org.metrale."));
       // JavaCPP 1.5.10 writes "jni" and the global class's name over it for every structure.
       properties.put("platform.library", new Kept(properties.getProperty("platform.library")));
+    }
+  }
+
+  /**
+   * An older JavaCPP takes the glue, but not what it tells of sizes and offsets, and only prints a
+   * warning: every structure would be of no size.
+   */
+  private static void requireLayouts() {
+    try {
+      Class.forName("org.bytedeco.javacpp.Loader$Helper", false, Loader.class.getClassLoader());
+    } catch (ClassNotFoundException e) {
+      throw new UnsatisfiedLinkError(
+          "the JavaCPP on the class path is older than 1.5.10; 1.5.10 and later work");
     }
   }
 

@@ -20,7 +20,13 @@ import org.bytedeco.javacpp.tools.InfoMapper;
         @Platform(
             value = {"linux-x86_64", "linux-arm64"},
             compiler = "cpp17",
-            include = {"cuda.h", "metrale_cuda_table.h", "metrale_table.h", "metrale_cuda.h"},
+            include = {
+              "cuda.h",
+              "metrale_cuda_table.h",
+              "metrale_table.h",
+              "metrale_cuda.h",
+              "metrale_cuda_memory.h"
+            },
             library = "jnimetralecuda"),
     target = "org.metrale.cuda",
     global = "org.metrale.global.cuda")
@@ -112,7 +118,12 @@ public class cuda implements InfoMapper, LoadEnabled {
   @Override
   public void init(ClassProperties properties) {
     Recipe.detach(
-        properties, "cuda.h", "metrale_cuda_table.h", "metrale_table.h", "metrale_cuda.h");
+        properties,
+        "cuda.h",
+        "metrale_cuda_table.h",
+        "metrale_table.h",
+        "metrale_cuda.h",
+        "metrale_cuda_memory.h");
   }
 
   @Override

@@ -18,7 +18,13 @@ import org.bytedeco.javacpp.tools.InfoMapper;
             compiler = "cpp17",
             // Without it the header hides ncclResetDebugInit, which the library exports.
             define = "NCCL_OS_LINUX",
-            include = {"nccl.h", "metrale_nccl_table.h", "metrale_table.h", "metrale_nccl.h"},
+            include = {
+              "nccl.h",
+              "metrale_nccl_table.h",
+              "metrale_table.h",
+              "metrale_nccl.h",
+              "metrale_nccl_communicator.h"
+            },
             library = "jnimetralenccl"),
     target = "org.metrale.nccl",
     global = "org.metrale.global.nccl")
@@ -28,7 +34,12 @@ public class nccl implements InfoMapper, LoadEnabled {
   @Override
   public void init(ClassProperties properties) {
     Recipe.detach(
-        properties, "nccl.h", "metrale_nccl_table.h", "metrale_table.h", "metrale_nccl.h");
+        properties,
+        "nccl.h",
+        "metrale_nccl_table.h",
+        "metrale_table.h",
+        "metrale_nccl.h",
+        "metrale_nccl_communicator.h");
   }
 
   @Override

@@ -5,14 +5,15 @@
  * Answers: a CUresult, or METRALE_CLOSED for a slot that was closed; functions that make something
  * answer it as a positive number, or the CUresult as a negative one.
  *
- * Context: every function that needs one makes it current on the calling thread and restores what was
- * current, within the one call. So a virtual thread may change its carrier between calls.
+ * Context: every function that needs one makes it current on the calling thread and restores what
+ * was current, within the one call. So a virtual thread may change its carrier between calls.
  *
  * Slots guard streams and events: metrale_driver.h says how.
  */
 #ifndef METRALE_CUDA_H
 #define METRALE_CUDA_H
 #ifndef METRALE_PARSER
+#include "metrale_driver.h"
 #include <cstdint>
 #include <cstring>
 #include <ctime>
@@ -20,7 +21,6 @@
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "metrale_driver.h"
 
 /* Addresses and handles cross as numbers. */
 #define METRALE_POINTER(type, value) (reinterpret_cast<type>(static_cast<uintptr_t>(value)))
@@ -39,8 +39,8 @@ enum metrale_cuda_index {
         __atomic_load_n(&metrale_table_slots[metrale_index_##name], __ATOMIC_ACQUIRE)))
 
 /*
- * Makes a context current. What restores the one before runs in destructors, where nobody could catch
- * that the driver lacks the function: so that is found out here.
+ * Makes a context current. What restores the one before runs in destructors, where nobody could
+ * catch that the driver lacks the function: so that is found out here.
  */
 static CUresult metrale_push(CUcontext context)
 {
@@ -83,15 +83,15 @@ class metrale_current
 };
 
 /*
- * Streams and events know their context: a call on them works whatever is current, and asking what is
- * current costs more than the call. So it is made at once, and again with the context only if the driver
- * wants it. The default streams are what a context makes of them: those need it in any case.
+ * Streams and events know their context: a call on them works whatever is current, and asking what
+ * is current costs more than the call. So it is made at once, and again with the context only if
+ * the driver wants it. The default streams are what a context makes of them: those need it in any
+ * case.
  */
 static inline bool metrale_needs_context(int result)
 {
-    return __builtin_expect(result == CUDA_ERROR_INVALID_CONTEXT ||
-                                result == CUDA_ERROR_INVALID_HANDLE,
-                            0);
+    return __builtin_expect(
+        result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE, 0);
 }
 
 static inline bool metrale_is_default(CUstream stream)
@@ -99,8 +99,7 @@ static inline bool metrale_is_default(CUstream stream)
     return __builtin_expect(reinterpret_cast<uintptr_t>(stream) <= 2, 0);
 }
 
-template <typename Call>
-static inline int metrale_on_stream(const metrale_use &stream, Call call)
+template <typename Call> static inline int metrale_on_stream(const metrale_use &stream, Call call)
 {
     if (!metrale_is_default(stream.stream())) {
         int result = call();
@@ -133,7 +132,8 @@ static inline int64_t metrale_slot_generation(int64_t slot)
 
 /*
  * Ends the generation of a slot and answers true when no call uses it any more; the handle may be
- * destroyed then, and the slot be recycled. False: calls still run after `limit_ms`; neither may happen.
+ * destroyed then, and the slot be recycled. False: calls still run after `limit_ms`; neither may
+ * happen.
  */
 static inline bool metrale_slot_close(int64_t slot, int limit_ms)
 {
@@ -226,21 +226,6 @@ static inline int metrale_cuCtxGetStreamPriorityRange(int64_t context, int *two)
                                           : cuCtxGetStreamPriorityRange(&two[0], &two[1]);
 }
 
-/* [out] two: free and total bytes. */
-static inline int metrale_cuMemGetInfo(int64_t context, int64_t *two)
-{
-    metrale_current current(context);
-    size_t free_bytes = 0, total = 0;
-    CUresult result = current.result;
-
-    if (result == CUDA_SUCCESS) {
-        result = cuMemGetInfo(&free_bytes, &total);
-    }
-    two[0] = static_cast<int64_t>(free_bytes);
-    two[1] = static_cast<int64_t>(total);
-    return result;
-}
-
 static inline int64_t metrale_cuStreamCreateWithPriority(int64_t context, int flags, int priority)
 {
     metrale_current current(context);
@@ -314,8 +299,8 @@ static inline int metrale_cuStreamWaitEvent(int64_t slot, int64_t generation, in
     if (!stream.open || !event.open) {
         return METRALE_CLOSED;
     }
-    return metrale_on_stream(
-        stream, [&] { return cuStreamWaitEvent(stream.stream(), event.event(), 0); });
+    return metrale_on_stream(stream,
+                             [&] { return cuStreamWaitEvent(stream.stream(), event.event(), 0); });
 }
 
 static inline int64_t metrale_cuEventCreate(int64_t context, int flags)
@@ -348,8 +333,7 @@ static inline int metrale_cuEventRecord(int64_t event_slot, int64_t event_genera
     if (!stream.open || !event.open) {
         return METRALE_CLOSED;
     }
-    return metrale_on_stream(
-        stream, [&] { return cuEventRecord(event.event(), stream.stream()); });
+    return metrale_on_stream(stream, [&] { return cuEventRecord(event.event(), stream.stream()); });
 }
 
 static inline int metrale_cuEventQuery(int64_t slot, int64_t generation)
@@ -385,194 +369,13 @@ static inline int64_t metrale_cuEventElapsedTime(int64_t slot, int64_t generatio
                      : cuEventElapsedTime(&milliseconds, start.event(), event.event());
     }
     memcpy(&bits, &milliseconds, sizeof(bits));
-    return static_cast<int64_t>((static_cast<uint64_t>(static_cast<uint32_t>(result)) << 32) | bits);
-}
-
-static inline int64_t metrale_cuMemAlloc(int64_t context, int64_t bytes)
-{
-    metrale_current current(context);
-    CUdeviceptr address = 0;
-    CUresult result = current.result;
-
-    if (result == CUDA_SUCCESS) {
-        result = cuMemAlloc(&address, static_cast<size_t>(bytes));
-    }
-    return metrale_made(result, address);
-}
-
-static inline int64_t metrale_cuMemAllocManaged(int64_t context, int64_t bytes)
-{
-    metrale_current current(context);
-    CUdeviceptr address = 0;
-    CUresult result = current.result;
-
-    if (result == CUDA_SUCCESS) {
-        result = cuMemAllocManaged(&address, static_cast<size_t>(bytes), CU_MEM_ATTACH_GLOBAL);
-    }
-    return metrale_made(result, address);
-}
-
-static inline int metrale_cuMemFree(int64_t context, int64_t address)
-{
-    metrale_current current(context);
-
-    return current.result != CUDA_SUCCESS ? current.result
-                                          : cuMemFree(static_cast<CUdeviceptr>(address));
-}
-
-static inline int64_t metrale_cuMemHostAlloc(int64_t context, int64_t bytes, int flags)
-{
-    metrale_current current(context);
-    void *address = nullptr;
-    CUresult result = current.result;
-
-    if (result == CUDA_SUCCESS) {
-        result = cuMemHostAlloc(&address, static_cast<size_t>(bytes), static_cast<unsigned int>(flags));
-    }
-    return metrale_made(result, reinterpret_cast<uintptr_t>(address));
-}
-
-static inline int metrale_cuMemFreeHost(int64_t context, int64_t address)
-{
-    metrale_current current(context);
-
-    return current.result != CUDA_SUCCESS ? current.result
-                                          : cuMemFreeHost(METRALE_POINTER(void *, address));
-}
-
-static inline int metrale_cuMemHostRegister(int64_t context, int64_t address, int64_t bytes, int flags)
-{
-    metrale_current current(context);
-
-    return current.result != CUDA_SUCCESS
-               ? current.result
-               : cuMemHostRegister(METRALE_POINTER(void *, address), static_cast<size_t>(bytes),
-                                   static_cast<unsigned int>(flags));
-}
-
-static inline int metrale_cuMemHostUnregister(int64_t context, int64_t address)
-{
-    metrale_current current(context);
-
-    return current.result != CUDA_SUCCESS ? current.result
-                                          : cuMemHostUnregister(METRALE_POINTER(void *, address));
-}
-
-/* The address by which a device reaches pinned host memory. */
-static inline int64_t metrale_cuMemHostGetDevicePointer(int64_t context, int64_t address)
-{
-    metrale_current current(context);
-    CUdeviceptr device = 0;
-    CUresult result = current.result;
-
-    if (result == CUDA_SUCCESS) {
-        result = cuMemHostGetDevicePointer(&device, METRALE_POINTER(void *, address), 0);
-    }
-    return metrale_made(result, device);
-}
-
-/* [out] two: CUmemorytype (0: unknown to the driver) and the device's ordinal (-1: none). */
-static inline int metrale_cuPointerLocate(int64_t context, int64_t address, int *two)
-{
-    metrale_current current(context);
-    unsigned int type = 0;
-    int ordinal = -1;
-    CUresult result = current.result;
-
-    if (result == CUDA_SUCCESS) {
-        result = cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                       static_cast<CUdeviceptr>(address));
-    }
-    two[0] = result == CUDA_SUCCESS ? static_cast<int>(type) : 0;
-    two[1] = -1;
-    if (result == CUDA_SUCCESS &&
-        cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                              static_cast<CUdeviceptr>(address)) == CUDA_SUCCESS) {
-        two[1] = ordinal;
-    }
-    /* Pageable memory is an invalid value to the driver: an answer, not an error. */
-    return result == CUDA_ERROR_INVALID_VALUE ? CUDA_SUCCESS : result;
-}
-
-static inline int metrale_cuMemcpyAsync(int64_t slot, int64_t generation, int64_t target,
-                                        int64_t source, int64_t bytes)
-{
-    metrale_use stream(slot, generation);
-
-    if (!stream.open) {
-        return METRALE_CLOSED;
-    }
-    metrale_current current(stream.context());
-    return current.result != CUDA_SUCCESS
-               ? current.result
-               : cuMemcpyAsync(static_cast<CUdeviceptr>(target), static_cast<CUdeviceptr>(source),
-                               static_cast<size_t>(bytes), stream.stream());
-}
-
-/* Copies between the memories of two contexts, on a stream of either. */
-static inline int metrale_cuMemcpyPeerAsync(int64_t slot, int64_t generation, int64_t target,
-                                            int64_t target_context, int64_t source,
-                                            int64_t source_context, int64_t bytes)
-{
-    metrale_use stream(slot, generation);
-
-    if (!stream.open) {
-        return METRALE_CLOSED;
-    }
-    metrale_current current(stream.context());
-    return current.result != CUDA_SUCCESS
-               ? current.result
-               : cuMemcpyPeerAsync(static_cast<CUdeviceptr>(target),
-                                   METRALE_POINTER(CUcontext, target_context),
-                                   static_cast<CUdeviceptr>(source),
-                                   METRALE_POINTER(CUcontext, source_context),
-                                   static_cast<size_t>(bytes), stream.stream());
-}
-
-/* Fills `count` elements of 1, 2 or 4 bytes. */
-static inline int metrale_cuMemsetAsync(int64_t slot, int64_t generation, int64_t target, int value,
-                                        int element_bytes, int64_t count)
-{
-    metrale_use stream(slot, generation);
-
-    if (!stream.open) {
-        return METRALE_CLOSED;
-    }
-    metrale_current current(stream.context());
-    if (current.result != CUDA_SUCCESS) {
-        return current.result;
-    }
-    const CUdeviceptr address = static_cast<CUdeviceptr>(target);
-    const size_t elements = static_cast<size_t>(count);
-    switch (element_bytes) {
-    case 1:
-        return cuMemsetD8Async(address, static_cast<unsigned char>(value), elements, stream.stream());
-    case 2:
-        return cuMemsetD16Async(address, static_cast<unsigned short>(value), elements,
-                                stream.stream());
-    default:
-        return cuMemsetD32Async(address, static_cast<unsigned int>(value), elements, stream.stream());
-    }
-}
-
-/* The file descriptor of device memory as a dma-buf, or the CUresult as a negative number. */
-static inline int metrale_cuMemGetHandleForAddressRange(int64_t context, int64_t address,
-                                                        int64_t bytes)
-{
-    metrale_current current(context);
-    int descriptor = -1;
-    CUresult result = current.result;
-
-    if (result == CUDA_SUCCESS) {
-        result = cuMemGetHandleForAddressRange(&descriptor, static_cast<CUdeviceptr>(address),
-                                               static_cast<size_t>(bytes),
-                                               CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
-    }
-    return result == CUDA_SUCCESS ? descriptor : -static_cast<int>(result);
+    return static_cast<int64_t>((static_cast<uint64_t>(static_cast<uint32_t>(result)) << 32) |
+                                bits);
 }
 
 #ifndef METRALE_PARSER
-/* Announces a stream's slot and makes its context current; a CUresult or METRALE_CLOSED. Never throws. */
+/* Announces a stream's slot and makes its context current; a CUresult or METRALE_CLOSED. Never
+ * throws. */
 static int metrale_driver_enter(int64_t slot, int64_t generation, metrale_entered *entered)
 {
     entered->place = nullptr;
@@ -584,7 +387,7 @@ static int metrale_driver_enter(int64_t slot, int64_t generation, metrale_entere
 
         entered->place = place;
         place->store(wanted, std::memory_order_relaxed);
-        metrale_light_barrier(metrale_has_heavy_barrier);
+        metrale_light_barrier(&metrale_needs_fences);
         if (wanted->generation.load(std::memory_order_acquire) != generation) {
             return METRALE_CLOSED;
         }
@@ -617,11 +420,12 @@ static void metrale_driver_leave(const metrale_entered *entered)
 }
 #endif
 
-/* Where that is. The functions are the library's own: whoever asks has made sure that it has them. */
+/* Where that is. The functions are the library's own: whoever asks has made sure that it has them.
+ */
 static inline int64_t metrale_driver_functions(void)
 {
     static const metrale_driver driver = {
-        metrale_has_heavy_barrier,
+        &metrale_needs_fences,
         metrale_publish_to_all,
         metrale_take_announcement,
         metrale_driver_enter,

@@ -23,22 +23,63 @@ struct metrale_announcement_owner {
 };
 
 /* The kernel's barrier on all processors (membarrier(2), private expedited), or false. */
-static inline bool metrale_heavy_barrier(bool first)
+static inline bool metrale_membarrier(bool registers)
 {
 #ifdef __NR_membarrier
-    return syscall(__NR_membarrier, first ? 1 << 4 : 1 << 3, 0, 0) == 0;
+    return syscall(__NR_membarrier, registers ? 1 << 4 : 1 << 3, 0, 0) == 0;
 #else
     return false;
 #endif
 }
-static const bool metrale_has_heavy_barrier = metrale_heavy_barrier(true);
 
+static inline int64_t metrale_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* By when what a processor stored before it learnt that it needs fences is seen by all: long
+ * enough. */
+static const int64_t METRALE_SETTLING_NANOS = 5000000;
+
+static std::atomic<bool> metrale_needs_fences{!metrale_membarrier(true)};
+static std::atomic<int64_t> metrale_settled{0};
+
+/*
+ * Waits until uses that begun without a fence are seen. A processor shows what it has stored within
+ * far less than this time, and a thread that was interrupted had its stores shown then.
+ */
+__attribute__((noinline, cold)) static void metrale_settle(void)
+{
+    for (int64_t now = metrale_now(); now < metrale_settled.load(); now = metrale_now()) {
+        struct timespec left = {0, static_cast<long>(metrale_settled.load() - now)};
+        if (left.tv_nsec > 0) {
+            nanosleep(&left, nullptr);
+        }
+    }
+}
+
+/*
+ * A kernel that had the barrier may refuse it later: a process that was restored from an image is
+ * not registered any more, and a filter of system calls may have come. Then it is registered again,
+ * and if that is no use either, each use pays for a fence from now on.
+ */
 static void metrale_publish_to_all(void)
 {
-    if (metrale_has_heavy_barrier) {
-        metrale_heavy_barrier(false);
-    } else {
-        std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!metrale_needs_fences.load()) {
+        if (metrale_membarrier(false) || (metrale_membarrier(true) && metrale_membarrier(false))) {
+            return;
+        }
+        /* In this order: whoever sees that fences are needed sees until when to wait, too. */
+        metrale_settled.store(metrale_now() + METRALE_SETTLING_NANOS);
+        metrale_needs_fences.store(true);
+        metrale_settled.store(metrale_now() + METRALE_SETTLING_NANOS);
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (metrale_settled.load() != 0) {
+        metrale_settle();
     }
 }
 
@@ -85,7 +126,7 @@ class metrale_use
         : slot_(METRALE_POINTER(metrale_slot *, slot)), place_(&mine->slots[index])
     {
         place_->store(slot_, std::memory_order_relaxed);
-        metrale_light_barrier(metrale_has_heavy_barrier);
+        metrale_light_barrier(&metrale_needs_fences);
         open = slot_->generation.load(std::memory_order_acquire) == generation;
     }
     metrale_use(int64_t slot, int64_t generation)

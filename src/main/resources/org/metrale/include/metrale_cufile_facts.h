@@ -193,15 +193,14 @@ static inline int64_t metrale_cufile_stats(int level, int64_t *out)
         free(scratch);
         throw;
     }
-    const size_t basic = metrale_table_has("cuFileReadv")
-                             ? sizeof(CUfileStatsLevel1_t)
-                             : offsetof(CUfileStatsLevel1_t, readv_ops);
+    const size_t known = sizeof(CUfileStatsLevel1_t);
+    const size_t basic =
+        metrale_cufile_basic_bytes<CUfileStatsLevel1_t>(metrale_table_has("cuFileReadv"), 0);
     const size_t whole = static_cast<size_t>(metrale_cufile_stats_words(level)) * 8;
     char *target = reinterpret_cast<char *>(out);
     memset(target, 0, whole);
-    memcpy(target, scratch, basic);
-    memcpy(target + sizeof(CUfileStatsLevel1_t), static_cast<char *>(scratch) + basic,
-           whole - sizeof(CUfileStatsLevel1_t));
+    memcpy(target, scratch, basic < known ? basic : known);
+    memcpy(target + known, static_cast<char *>(scratch) + basic, whole - known);
     free(scratch);
     return error;
 }

@@ -8,6 +8,8 @@
 #endif
 #include "metrale_table.h"
 #ifndef METRALE_PARSER
+#include "metrale_cufile_older.h"
+
 /* cuFile's version code, or -1 if the library is too old to have one. */
 static inline int metrale_table_version(void)
 {

@@ -1,11 +1,12 @@
 /*
- * What the glue of one library needs of the CUDA driver, which only the driver's own glue has opened.
- * Both include this file, so the layout is the same on both sides.
+ * What the glue of one library needs of the CUDA driver, which only the driver's own glue has
+ * opened. Both include this file, so the layout is the same on both sides.
  *
- * Slots: streams and events are named by a slot and its generation. Whoever uses one announces the slot in
- * a place of its own before it looks at the generation; closing changes the generation, makes the change
- * visible to all processors and waits for announcements to go. So a use costs two plain stores, and a
- * handle is never destroyed under a running call. Slots and announcements are reused, never freed.
+ * Slots: streams and events are named by a slot and its generation. Whoever uses one announces the
+ * slot in a place of its own before it looks at the generation; closing changes the generation,
+ * makes the change visible to all processors and waits for announcements to go. So a use costs two
+ * plain stores, and a handle is never destroyed under a running call. Slots and announcements are
+ * reused, never freed.
  */
 #ifndef METRALE_DRIVER_H
 #define METRALE_DRIVER_H
@@ -35,8 +36,8 @@ struct metrale_entered {
 };
 
 struct metrale_driver {
-    /* Whether heavy_barrier works here; if not, each use needs a fence of its own. */
-    bool has_heavy_barrier;
+    /* Whether each use needs a fence of its own, since no heavy barrier can be had any more. */
+    const std::atomic<bool> *needs_fences;
     /* Makes all processors that run this process see, and show, everything before. */
     void (*heavy_barrier)(void);
     /* An announcement for as long as wanted; give it back with `taken` set to false. */
@@ -50,13 +51,14 @@ struct metrale_driver {
     CUresult (*query)(CUevent event);
 };
 
-/* The order of a use: what was announced comes before what is looked at, for who called heavy_barrier. */
-static inline void metrale_light_barrier(bool has_heavy_barrier)
+/* The order of a use: what was announced comes before what is looked at, for who called
+ * heavy_barrier. */
+static inline void metrale_light_barrier(const std::atomic<bool> *needs_fences)
 {
-    if (__builtin_expect(has_heavy_barrier, 1)) {
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-    } else {
+    if (__builtin_expect(needs_fences->load(std::memory_order_relaxed), 0)) {
         std::atomic_thread_fence(std::memory_order_seq_cst);
+    } else {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
     }
 }
 #endif

@@ -1,13 +1,13 @@
 /*
  * What metrale_nccl.h needs and an older nccl.h lacks, so that the glue can be made from any header
- * from 2.18 on. Functions that the header does not declare are as unavailable as those that the loaded
- * library does not export; settings of a configuration that it does not have are left out.
+ * from 2.18 on. Functions that the header does not declare are as unavailable as those that the
+ * loaded library does not export; settings of a configuration that it does not have are left out.
  */
 #ifndef METRALE_NCCL_OLDER_H
 #define METRALE_NCCL_OLDER_H
 #ifndef METRALE_PARSER
-#include <nccl.h>
 #include "metrale_table.h"
+#include <nccl.h>
 
 /* Writes a field of a configuration where the header's has one of that name. */
 #define METRALE_NCCL_SETTING(name)                                                                 \
@@ -45,14 +45,13 @@ static inline auto metrale_nccl_set_commName(Config *config, const char *value, 
 {
     config->commName = value;
 }
-template <class Config>
-static inline void metrale_nccl_set_commName(Config *, const char *, long)
+template <class Config> static inline void metrale_nccl_set_commName(Config *, const char *, long)
 {
 }
 
 /* A function that this header does not declare. */
 #define METRALE_NCCL_ABSENT(function)                                                              \
-    template <class... Arguments>[[noreturn]] static inline ncclResult_t function(Arguments...)    \
+    template <class... Arguments> [[noreturn]] static inline ncclResult_t function(Arguments...)   \
     {                                                                                              \
         throw metrale_unavailable(#function);                                                      \
     }
@@ -99,6 +98,37 @@ typedef int ncclCommMemStat_t;
 METRALE_NCCL_ABSENT(ncclCommSuspend)
 METRALE_NCCL_ABSENT(ncclCommResume)
 METRALE_NCCL_ABSENT(ncclCommMemStats)
+#endif
+#ifdef NCCL_COLLCONFIG_INITIALIZER
+static inline ncclCollConfig_t metrale_nccl_call_config(const int64_t *fields)
+{
+    ncclCollConfig_t config = NCCL_COLLCONFIG_INITIALIZER;
+
+    config.version = static_cast<unsigned int>(fields[0]);
+    config.minCTAs = static_cast<int>(fields[1]);
+    config.maxCTAs = static_cast<int>(fields[2]);
+    config.nvlsCTAs = static_cast<int>(fields[3]);
+    config.cgaClusterSize = static_cast<int>(fields[4]);
+    config.algSelection = reinterpret_cast<const char *>(static_cast<uintptr_t>(fields[5]));
+    config.forceAlgSelection = static_cast<int>(fields[6]);
+    config.CTAPolicy = static_cast<int>(fields[7]);
+    config.userProfilerTag = static_cast<uint64_t>(fields[8]);
+    return config;
+}
+#else
+typedef int ncclCollConfig_t;
+METRALE_NCCL_ABSENT(ncclAllReduceConfig)
+METRALE_NCCL_ABSENT(ncclBroadcastConfig)
+METRALE_NCCL_ABSENT(ncclReduceConfig)
+METRALE_NCCL_ABSENT(ncclAllGatherConfig)
+METRALE_NCCL_ABSENT(ncclReduceScatterConfig)
+METRALE_NCCL_ABSENT(ncclAlltoAllConfig)
+METRALE_NCCL_ABSENT(ncclGatherConfig)
+METRALE_NCCL_ABSENT(ncclScatterConfig)
+static inline ncclCollConfig_t metrale_nccl_call_config(const int64_t *)
+{
+    return 0;
+}
 #endif
 #undef METRALE_NCCL_ABSENT
 #endif

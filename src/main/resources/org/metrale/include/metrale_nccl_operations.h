@@ -53,8 +53,8 @@ struct metrale_nccl_work {
     cudaStream_t stream;
 };
 
-__attribute__((always_inline)) static inline ncclResult_t metrale_nccl_call(
-    const metrale_nccl_work &w)
+__attribute__((always_inline)) static inline ncclResult_t
+metrale_nccl_call(const metrale_nccl_work &w)
 {
     switch (w.kind) {
     case METRALE_ALL_REDUCE:
@@ -82,7 +82,37 @@ __attribute__((always_inline)) static inline ncclResult_t metrale_nccl_call(
     }
 }
 
-static inline ncclResult_t metrale_nccl_one_sided(const metrale_nccl_operation *o, cudaStream_t stream)
+/* The same with settings of this call alone. */
+static inline ncclResult_t metrale_nccl_call_configured(const metrale_nccl_work &w,
+                                                        const ncclCollConfig_t *config)
+{
+    switch (w.kind) {
+    case METRALE_ALL_REDUCE:
+        return ncclAllReduceConfig(w.send, w.recv, w.count, w.type, w.op, w.comm, w.stream, config);
+    case METRALE_BROADCAST:
+        return ncclBroadcastConfig(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream,
+                                   config);
+    case METRALE_REDUCE:
+        return ncclReduceConfig(w.send, w.recv, w.count, w.type, w.op, w.peer, w.comm, w.stream,
+                                config);
+    case METRALE_ALL_GATHER:
+        return ncclAllGatherConfig(w.send, w.recv, w.count, w.type, w.comm, w.stream, config);
+    case METRALE_REDUCE_SCATTER:
+        return ncclReduceScatterConfig(w.send, w.recv, w.count, w.type, w.op, w.comm, w.stream,
+                                       config);
+    case METRALE_ALL_TO_ALL:
+        return ncclAlltoAllConfig(w.send, w.recv, w.count, w.type, w.comm, w.stream, config);
+    case METRALE_GATHER:
+        return ncclGatherConfig(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream, config);
+    case METRALE_SCATTER:
+        return ncclScatterConfig(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream, config);
+    default:
+        return ncclInvalidArgument;
+    }
+}
+
+static inline ncclResult_t metrale_nccl_one_sided(const metrale_nccl_operation *o,
+                                                  cudaStream_t stream)
 {
     ncclComm_t comm = METRALE_NCCL_POINTER(ncclComm_t, o->comm);
 
@@ -90,7 +120,8 @@ static inline ncclResult_t metrale_nccl_one_sided(const metrale_nccl_operation *
         return ncclPutSignal(METRALE_NCCL_POINTER(const void *, o->send),
                              static_cast<size_t>(o->count), static_cast<ncclDataType_t>(o->type),
                              o->peer, METRALE_NCCL_POINTER(ncclWindow_t, o->window),
-                             static_cast<size_t>(o->offset), o->signal, o->context, 0, comm, stream);
+                             static_cast<size_t>(o->offset), o->signal, o->context, 0, comm,
+                             stream);
     }
     if (o->kind == METRALE_SIGNAL) {
         return ncclSignal(o->peer, o->signal, o->context, 0, comm, stream);
@@ -99,7 +130,8 @@ static inline ncclResult_t metrale_nccl_one_sided(const metrale_nccl_operation *
     return ncclWaitSignal(1, &wait, comm, stream);
 }
 
-static inline ncclResult_t metrale_nccl_grouped(const metrale_nccl_operation *o, cudaStream_t stream)
+static inline ncclResult_t metrale_nccl_grouped(const metrale_nccl_operation *o,
+                                                cudaStream_t stream)
 {
     if (o->kind >= METRALE_PUT_SIGNAL) {
         return metrale_nccl_one_sided(o, stream);

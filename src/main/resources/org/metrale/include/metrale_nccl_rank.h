@@ -3,21 +3,24 @@
 #define METRALE_NCCL_RANK_H
 #ifndef METRALE_PARSER
 /*
- * What a communicator has in native memory for the one thread that may issue operations without taking
- * the communicator first: its owner, as long as the epoch is the one that it was given.
+ * What a communicator has in native memory for the one thread that may issue operations without
+ * taking the communicator first: its owner, as long as the epoch is the one that it was given.
  *
- * Whoever wants the communicator for himself raises the epoch, calls the heavy barrier and then looks
- * whether the owner is inside. The owner says that it is inside, and with which memory, before the call in
- * which it compares the epoch. So one of the two always notices, and the owner pays no fence.
+ * Whoever wants the communicator for himself raises the epoch, calls the heavy barrier and then
+ * looks whether the owner is inside. The owner says that it is inside, and with which memory,
+ * before the call in which it compares the epoch. So one of the two always notices, and the owner
+ * pays no fence.
  *
- * Reused, never freed: a thread that was an owner once may still look at the epoch, which only grows.
+ * Reused, never freed: a thread that was an owner once may still look at the epoch, which only
+ * grows.
  */
 struct metrale_nccl_rank {
     std::atomic<int64_t> epoch{1};
     const metrale_driver *driver = nullptr;
     metrale_announcement *announcement = nullptr;
     ncclComm_t comm = nullptr;
-    /* The events of operations, a power of two of them; the next operation's is next modulo that. */
+    /* The events of operations, a power of two of them; the next operation's is next modulo that.
+     */
     const int64_t *events = nullptr;
     int64_t event_mask = 0;
     int64_t next = 0;
@@ -27,18 +30,22 @@ struct metrale_nccl_rank {
 static std::mutex metrale_nccl_rank_mutex;
 static metrale_nccl_rank *metrale_nccl_unused_ranks;
 
-/* A stream that the owner of a communicator uses, with its context current. */
-class metrale_nccl_owned
+/*
+ * A stream that an operation of a communicator uses, with its context current. It is announced by
+ * the communicator, not by the thread, so that it can be kept beyond the call: a virtual thread may
+ * go on elsewhere.
+ */
+class metrale_nccl_use
 {
   public:
-    metrale_nccl_owned(const metrale_nccl_rank *rank, int64_t slot, int64_t generation)
-        : driver_(rank->driver), place_(&rank->announcement->slots[0])
+    metrale_nccl_use(const metrale_nccl_rank *rank, int64_t slot, int64_t generation)
+        : driver_(rank->driver), place_(rank->announcement->slots)
     {
         metrale_slot *wanted = METRALE_NCCL_POINTER(metrale_slot *, slot);
         CUcontext now = nullptr;
 
         place_->store(wanted, std::memory_order_relaxed);
-        metrale_light_barrier(driver_->has_heavy_barrier);
+        metrale_light_barrier(driver_->needs_fences);
         if (__builtin_expect(wanted->generation.load(std::memory_order_acquire) != generation, 0)) {
             code = METRALE_NCCL_CLOSED;
             return;
@@ -51,7 +58,7 @@ class metrale_nccl_owned
         pushed_ = result == CUDA_SUCCESS;
         code = pushed_ ? 0 : METRALE_NCCL_CUDA - static_cast<int>(result);
     }
-    ~metrale_nccl_owned()
+    ~metrale_nccl_use()
     {
         if (__builtin_expect(pushed_, 0)) {
             CUcontext old;
@@ -59,8 +66,18 @@ class metrale_nccl_owned
         }
         place_->store(nullptr, std::memory_order_release);
     }
-    metrale_nccl_owned(const metrale_nccl_owned &) = delete;
-    metrale_nccl_owned &operator=(const metrale_nccl_owned &) = delete;
+    metrale_nccl_use(const metrale_nccl_use &) = delete;
+    metrale_nccl_use &operator=(const metrale_nccl_use &) = delete;
+
+    /*
+     * NCCL goes on with the stream after the call: it stays announced until
+     * metrale_nccl_rank_settled. The second place is looked at after the first, so there is no time
+     * without.
+     */
+    void keep()
+    {
+        place_[1].store(place_->load(std::memory_order_relaxed), std::memory_order_release);
+    }
 
     CUstream stream = nullptr;
     int code = 0;

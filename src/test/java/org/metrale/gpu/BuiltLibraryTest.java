@@ -111,7 +111,9 @@ final class BuiltLibraryTest {
   @CsvSource({"linux-x86_64, 4096", "linux-arm64, 65536"})
   void canBeMappedByKernelsWithTheLargestPages(String platform, long pageBytes) throws IOException {
     for (Path file : files(platform)) {
-      assertTrue(ElfFile.read(file).segmentAlignment() >= pageBytes, file::toString);
+      ElfFile library = ElfFile.read(file);
+      assertTrue(library.segmentAlignment() >= pageBytes, file::toString);
+      assertEquals(0, library.relroEnd() % pageBytes, () -> file + " loses its protection");
     }
     Path emulator = Fakes.repository().resolve("cppbuild/" + platform + "/emulator");
     try (Stream<Path> libraries = Files.list(emulator)) {

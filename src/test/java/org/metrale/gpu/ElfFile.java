@@ -94,6 +94,18 @@ final class ElfFile {
     return segmentFlags(SEGMENT_STACK).map(flags -> (flags & 1) != 0).orElse(true);
   }
 
+  /** Where what is read-only after loading ends; a kernel protects whole pages only. */
+  long relroEnd() {
+    int start = (int) bytes.getLong(32);
+    for (int i = 0; i < bytes.getShort(56); i++) {
+      int at = start + i * bytes.getShort(54);
+      if (bytes.getInt(at) == SEGMENT_RELRO) {
+        return bytes.getLong(at + 16) + bytes.getLong(at + 40);
+      }
+    }
+    throw new IllegalStateException("nothing is read-only after loading");
+  }
+
   /** What the parts that are mapped are aligned to, the least of them. */
   long segmentAlignment() {
     int start = (int) bytes.getLong(32);

@@ -47,6 +47,11 @@ final class MatrixStackTest {
   }
 
   @TestFactory
+  Stream<DynamicTest> olderJavacpp() throws IOException {
+    return MatrixRow.tests("javacpp-older", MatrixStackTest::olderJavacpp);
+  }
+
+  @TestFactory
   Stream<DynamicTest> java() throws IOException {
     return MatrixRow.tests("java", MatrixStackTest::java);
   }
@@ -62,6 +67,28 @@ final class MatrixStackTest {
         ForkedJvm.running(LoaderProbe.class, "javacpp").classPath(with(row.stage())).run();
     assertEquals(row.name(), who.succeeded().value("javacpp"));
     facts.put("tests passed", passed(tests(TESTS).classPath(with(row.stage()))));
+  }
+
+  /**
+   * What is too old is refused before anything is loaded, in words that say what to use instead.
+   */
+  private static void olderJavacpp(MatrixRow row, Map<String, String> facts) throws Exception {
+    facts.put("org.bytedeco:cuda", row.version());
+    ForkedJvm.Result asked =
+        ForkedJvm.running(LoaderProbe.class, "javacpp", "ask:nccl", "ask:nvml", "ask:ibverbs")
+            .classPath(with(row.stage()))
+            .property(
+                "org.metrale.nccl.path",
+                Fakes.folder(Fakes.platform(), "full").resolve("libnccl.so.2"))
+            .run()
+            .succeeded();
+    assertEquals(row.name(), asked.value("javacpp"));
+    assertEquals(List.of("false", "false", "false"), asked.values("available"), asked.output());
+    assertEquals(-1, asked.output().indexOf("Warning"), asked.output());
+    String said =
+        "JavaCPP " + row.name() + " is on the class path; 1.5.10 to 1.5.14 are known to work";
+    assertTrue(asked.output().contains(said), asked.output());
+    facts.put("refused", said);
   }
 
   private static void java(MatrixRow row, Map<String, String> facts) throws Exception {

@@ -18,7 +18,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Every vendor library of {@code src/build/matrix/versions.txt}, on a machine without a GPU. */
+/**
+ * Every vendor library and every older header of {@code src/build/matrix/versions.txt}, on a
+ * machine without a GPU.
+ */
 @Tag("matrix")
 final class MatrixTest {
   private static final List<String> NCCL_TEXTS =
@@ -52,6 +55,13 @@ final class MatrixTest {
   @TestFactory
   Stream<DynamicTest> cuda() throws IOException {
     return MatrixRow.tests("cuda", this::cuda);
+  }
+
+  @TestFactory
+  Stream<DynamicTest> header() throws IOException {
+    return MatrixRow.tests(
+        "header",
+        (row, facts) -> OlderHeader.check(row, Files.createTempDirectory(folder, "header"), facts));
   }
 
   private void nccl(MatrixRow row, Map<String, String> facts) throws Exception {

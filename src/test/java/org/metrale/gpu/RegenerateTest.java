@@ -4,17 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.File;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -24,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.metrale.gpu.RegenerateTree.Outcome;
 
 /**
  * {@code metrale regenerate} in a copy of the tree: what it says of a new header, and what it
@@ -37,26 +33,11 @@ final class RegenerateTest {
           "^ *(\\./metrale regenerate.*|\\./cppbuild\\.sh headers)$", Pattern.MULTILINE);
 
   @TempDir Path folder;
-  private Path tree;
-
-  private record Outcome(int status, String text) {}
+  private RegenerateTree tree;
 
   @BeforeEach
   void copyTheTree() throws IOException {
-    tree = folder.resolve("tree");
-    for (String part :
-        List.of(
-            "metrale",
-            "pom.xml",
-            "src/build",
-            "src/gen",
-            "src/main/c/ibverbs.functions",
-            "src/main/java",
-            "src/main/resources",
-            "src/test/resources/org/metrale/gpu/coverage.txt")) {
-      copy(Fakes.repository().resolve(part), tree.resolve(part));
-    }
-    Files.createSymbolicLink(tree.resolve("cppbuild"), Fakes.repository().resolve("cppbuild"));
+    tree = RegenerateTree.in(folder);
   }
 
   @Test
@@ -91,7 +72,7 @@ final class RegenerateTest {
     }
     assertTrue(check.text().contains("  nccl/NcclCalls.java: "), check.text());
     assertTrue(
-        check.text().contains("metrale_nccl.h:")
+        check.text().contains("metrale_nccl_communicator.h:")
             && check.text().contains("use of undeclared identifier 'ncclMemFree'"),
         check.text());
 
@@ -174,19 +155,18 @@ final class RegenerateTest {
     script("mvnw", "");
     script("cppbuild.sh", "[ ! -e pinned ] || ln -sf '" + header + "' cppbuild/include/nccl.h");
     ownHeaders();
-    Files.createDirectories(tree.resolve("target"));
-    Files.createSymbolicLink(
-        tree.resolve("target/classes"), Fakes.repository().resolve("target/classes"));
-    Files.writeString(tree.resolve("target/classpath"), libraries());
+    Files.createDirectories(tree.root().resolve("target"));
+    Files.createSymbolicLink(tree.root().resolve("target/classes"), RegenerateTree.recipes());
+    Files.writeString(tree.root().resolve("target/classpath"), RegenerateTree.libraries());
     List<String> done = new ArrayList<>();
     Matcher command =
         GUIDE_COMMAND.matcher(Files.readString(Fakes.repository().resolve("ARCHITECTURE.md")));
     while (command.find()) {
       String line = command.group(1);
       if (line.startsWith("./cppbuild.sh")) {
-        Files.writeString(tree.resolve("pinned"), "");
+        Files.writeString(tree.root().resolve("pinned"), "");
       }
-      Outcome outcome = start("bash", "-c", line.replace("PATH", header.toString()));
+      Outcome outcome = tree.start("bash", "-c", line.replace("PATH", header.toString()));
       done.add(outcome.status() + " " + line);
     }
     assertEquals(
@@ -200,13 +180,13 @@ final class RegenerateTest {
   }
 
   private void script(String name, String text) throws IOException {
-    Path file = Files.writeString(tree.resolve(name), "#!/bin/sh\n" + text + "\n");
+    Path file = Files.writeString(tree.root().resolve(name), "#!/bin/sh\n" + text + "\n");
     assertTrue(file.toFile().setExecutable(true));
   }
 
   /** Replaces the tree's link to the staged headers by a folder that may be changed. */
   private void ownHeaders() throws IOException {
-    Path build = tree.resolve("cppbuild");
+    Path build = tree.root().resolve("cppbuild");
     Files.delete(build);
     Files.createDirectories(build.resolve("include"));
     Files.createSymbolicLink(build.resolve("bin"), Fakes.repository().resolve("cppbuild/bin"));
@@ -242,55 +222,10 @@ final class RegenerateTest {
   }
 
   private Outcome regenerate(String... options) throws Exception {
-    List<String> command = new ArrayList<>();
-    command.add("bash");
-    command.add(tree.resolve("src/build/regenerate.sh").toString());
-    command.add(Fakes.repository().resolve("target/classes") + File.pathSeparator + libraries());
-    command.addAll(Arrays.asList(options));
-    return start(command.toArray(new String[0]));
-  }
-
-  private static String libraries() {
-    return String.join(
-        File.pathSeparator,
-        Stream.of(System.getProperty("java.class.path").split(File.pathSeparator))
-            .filter(entry -> entry.endsWith(".jar"))
-            .toList());
-  }
-
-  private Outcome start(String... command) throws Exception {
-    Path log = folder.resolve("log");
-    Process process =
-        new ProcessBuilder(command)
-            .directory(tree.toFile())
-            .redirectErrorStream(true)
-            .redirectOutput(log.toFile())
-            .start();
-    if (!process.waitFor(5, TimeUnit.MINUTES)) {
-      process.destroy();
-      return new Outcome(-1, Files.readString(log));
-    }
-    return new Outcome(process.exitValue(), Files.readString(log));
+    return tree.regenerate(options);
   }
 
   private Map<String, String> generated() throws IOException {
-    Map<String, String> out = new TreeMap<>();
-    Path root = tree.resolve("src/gen");
-    try (Stream<Path> files = Files.walk(root)) {
-      for (Path file : files.filter(Files::isRegularFile).toList()) {
-        out.put(
-            root.relativize(file).toString(), Files.readString(file, StandardCharsets.ISO_8859_1));
-      }
-    }
-    return out;
-  }
-
-  private static void copy(Path from, Path to) throws IOException {
-    Files.createDirectories(to.getParent());
-    try (Stream<Path> files = Files.walk(from)) {
-      for (Path file : files.toList()) {
-        Files.copy(file, to.resolve(from.relativize(file).toString()));
-      }
-    }
+    return tree.generated();
   }
 }

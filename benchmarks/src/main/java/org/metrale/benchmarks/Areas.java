@@ -129,14 +129,16 @@ final class Areas {
     Map<String, List<Double>> c = Loops.run(setting, results, "memcpy", Map.of());
     loop("emulator", "memcpy of 64 MiB, 1 thread", Level.NONE, "memcpy", c.get("memcpy-1"));
     loop("emulator", "memcpy of 64 MiB, 2 threads", Level.NONE, "memcpy", c.get("memcpy-2"));
-    Probe.run(
-        setting,
-        results,
-        "emulator",
-        setting.firstJava(),
-        setting.emulator(),
-        Map.of("METRALE_EMULATOR_GPUS", "4"),
-        EmulatorProbe.class);
+    for (Class<?> probe : List.of(EmulatorProbe.class, DeviceProbe.class)) {
+      Probe.run(
+          setting,
+          results,
+          "emulator",
+          setting.firstJava(),
+          setting.emulator(),
+          Map.of("METRALE_EMULATOR_GPUS", "4"),
+          probe);
+    }
   }
 
   private void scale(int round) throws IOException, InterruptedException {

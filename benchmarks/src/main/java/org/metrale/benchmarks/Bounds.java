@@ -221,6 +221,10 @@ final class Bounds {
 
   /** What the way into C costs without any check: the part that no code in Java can save. */
   private String crossing(Row ours, Row c) {
+    Optional<Row> empty = find(ours.area(), ours.work(), "empty", ours.java());
+    if (empty.isPresent()) {
+      return " (as many empty calls: " + number(empty.get().median()) + " ns)";
+    }
     for (String subject : List.of("flat", "raw")) {
       Optional<Row> bare = find(ours.area(), ours.work(), subject, ours.java());
       if (bare.isPresent() && !ours.subject().equals(subject)) {

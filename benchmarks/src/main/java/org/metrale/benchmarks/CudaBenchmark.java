@@ -103,6 +103,11 @@ public class CudaBenchmark {
   }
 
   @Benchmark
+  public int streamQuery_empty(Raw raw) {
+    return DirectNccl.metrale_nothing_two(raw.handle.address(), 1);
+  }
+
+  @Benchmark
   public int streamQuery_bytedeco(Raw raw) {
     return cudart.cuStreamQuery(raw.stream);
   }
@@ -128,6 +133,11 @@ public class CudaBenchmark {
   }
 
   @Benchmark
+  public int eventRecord_empty(Raw raw) {
+    return DirectNccl.metrale_nothing_four(raw.handle.address(), 1, raw.handle.address(), 2);
+  }
+
+  @Benchmark
   public int eventRecord_bytedeco(Raw raw) {
     return cudart.cuEventRecord(raw.event, raw.stream);
   }
@@ -150,6 +160,11 @@ public class CudaBenchmark {
   @Benchmark
   public int streamWait_raw(Raw raw) {
     return cuda.cuStreamWaitEvent(raw.stream, raw.event, 0);
+  }
+
+  @Benchmark
+  public int streamWait_empty(Raw raw) {
+    return DirectNccl.metrale_nothing_four(raw.handle.address(), 1, raw.handle.address(), 2);
   }
 
   @Benchmark

@@ -12,7 +12,9 @@ import org.metrale.nccl.ncclComm;
  * Two functions of NCCL by glue as the raw layer's, from the same generator and compiler, but
  * linked to the library instead of calling through the run-time table.
  */
-@Platform(include = "nccl.h", library = "jnimetraledirect")
+@Platform(
+    include = {"nccl.h", "nothing.h"},
+    library = "jnimetraledirect")
 public final class DirectNccl {
   static {
     NoOp.map("libnccl.so.2");
@@ -20,6 +22,19 @@ public final class DirectNccl {
   }
 
   private DirectNccl() {}
+
+  /** A function with nothing in it: what the way into C and back costs. */
+  public static native int metrale_nothing(long argument);
+
+  /** The same with as many arguments as a call on a stream. */
+  public static native int metrale_nothing_two(long a, long b);
+
+  /** The same with as many arguments as a call on a stream and an event. */
+  public static native int metrale_nothing_four(long a, long b, long c, long d);
+
+  /** The same with as many arguments as an operation of NCCL. */
+  public static native int metrale_nothing_eight(
+      long a, long b, long c, long d, long e, long f, long g, long h);
 
   /** The lightest call. */
   @Cast("ncclResult_t")

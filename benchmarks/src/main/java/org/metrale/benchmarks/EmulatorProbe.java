@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.metrale.gpu.NativeLibrary;
 import org.metrale.gpu.cuda.CudaContext;
+import org.metrale.gpu.cuda.CudaDriver;
 import org.metrale.gpu.cuda.CudaStream;
 import org.metrale.gpu.cuda.DeviceMemory;
 import org.metrale.gpu.nccl.NcclCommunicator;
@@ -12,9 +13,12 @@ import org.metrale.gpu.nccl.NcclConfig;
 import org.metrale.gpu.nccl.NcclDataType;
 import org.metrale.gpu.nccl.NcclRedOp;
 
-/** An all-reduce of 64 MiB over four ranks of the software GPU host. */
+/**
+ * An all-reduce of 64 MiB over four ranks of the software GPU host, or over this machine's GPUs
+ * where they are fewer.
+ */
 final class EmulatorProbe {
-  private static final int RANKS = 4;
+  private static final int MOST_RANKS = 4;
   private static final long BYTES = 64L << 20;
   private static final Duration LONG = Duration.ofMinutes(1);
 
@@ -26,7 +30,8 @@ final class EmulatorProbe {
     List<CudaStream> streams = new ArrayList<>();
     List<DeviceMemory> send = new ArrayList<>();
     List<DeviceMemory> recv = new ArrayList<>();
-    for (int rank = 0; rank < RANKS; rank++) {
+    int ranks = Math.min(MOST_RANKS, CudaDriver.deviceCount());
+    for (int rank = 0; rank < ranks; rank++) {
       contexts.add(CudaContext.openPrimary(rank));
       streams.add(CudaStream.create(contexts.get(rank)));
       send.add(DeviceMemory.allocate(contexts.get(rank), BYTES));
@@ -37,7 +42,7 @@ final class EmulatorProbe {
     double[] nanos = new double[times];
     for (int i = -1; i < times; i++) {
       long begin = System.nanoTime();
-      for (int rank = 0; rank < RANKS; rank++) {
+      for (int rank = 0; rank < ranks; rank++) {
         all.get(rank)
             .allReduce(
                 send.get(rank).buffer(),
@@ -57,7 +62,11 @@ final class EmulatorProbe {
       }
     }
     Probe.say(
-        "all-reduce 64 MiB, 4 ranks", "checked", Level.of(NativeLibrary.NCCL), "ns/op", nanos);
+        "all-reduce 64 MiB, " + ranks + (ranks == 1 ? " rank" : " ranks"),
+        "checked",
+        Level.of(NativeLibrary.NCCL),
+        "ns/op",
+        nanos);
     Runtime.getRuntime().halt(0);
   }
 }

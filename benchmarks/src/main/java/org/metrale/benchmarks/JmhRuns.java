@@ -24,6 +24,12 @@ final class JmhRuns {
   private static final int FIRST_WITH_FFM = 22;
   private static final String ALLOCATED = "gc.alloc.rate.norm";
 
+  /**
+   * Work that allocates would else be measured with the kernel's first touch of each new page of
+   * the heap, which took several times as long as the work.
+   */
+  private static final String[] TOUCHED_HEAP = {"-Xms256m", "-Xmx256m", "-XX:+AlwaysPreTouch"};
+
   private final Setting setting;
   private final Results results;
   private final Path log;
@@ -87,6 +93,7 @@ final class JmhRuns {
         .addProfiler(GCProfiler.class)
         .jvm(setting.javas().get(java).toString())
         .jvmArgs(setting.jvmArguments(setting.noop()).toArray(String[]::new))
+        .jvmArgsAppend(TOUCHED_HEAP)
         .shouldFailOnError(true)
         .verbosity(VerboseMode.NORMAL)
         .output(log.toString());

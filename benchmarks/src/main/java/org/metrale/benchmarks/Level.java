@@ -21,7 +21,7 @@ final class Level {
     if (library.isEmulated()) {
       return EMULATED;
     }
-    if (library.file().orElseThrow().startsWith(NoOp.folder())) {
+    if (NoOp.has(library.file().orElseThrow())) {
       return NO_OP;
     }
     return REAL;

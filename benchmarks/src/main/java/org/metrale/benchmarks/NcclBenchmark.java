@@ -2,6 +2,7 @@ package org.metrale.benchmarks;
 
 import java.lang.invoke.MethodHandle;
 import org.metrale.global.nccl;
+import org.metrale.gpu.cuda.CudaAttachment;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
@@ -14,6 +15,30 @@ public class NcclBenchmark {
   /** The checked layer's objects; recorder and watchdog are on. */
   @State(Scope.Thread)
   public static class Checked {
+    Rank rank;
+    CudaAttachment attachment;
+
+    /** Opens them; the context stays current on this thread, as on that of the loop in C. */
+    @Setup
+    @SuppressWarnings("MustBeClosed") // tearDown does
+    public void setUp() throws InterruptedException {
+      rank = new Rank();
+      attachment = rank.context.attach();
+    }
+
+    /** Closes them. */
+    @TearDown
+    public void tearDown() {
+      attachment.close();
+      rank.close();
+    }
+  }
+
+  /**
+   * The same on a thread where no context is current, so that each call makes it so and undoes it.
+   */
+  @State(Scope.Thread)
+  public static class Unattached {
     Rank rank;
 
     /** Opens them. */
@@ -60,6 +85,17 @@ public class NcclBenchmark {
   @Benchmark
   public long allReduce_checked(Checked checked) {
     return checked.rank.allReduce();
+  }
+
+  @Benchmark
+  public long allReduce_unattached(Unattached unattached) {
+    return unattached.rank.allReduce();
+  }
+
+  @Benchmark
+  public int allReduce_empty(RawBenchmark.Arguments a) {
+    return DirectNccl.metrale_nothing_eight(
+        a.send.address(), 1, 2, a.send.address(), a.recv.address(), 1024, a.handle.address(), 1);
   }
 
   @Benchmark

@@ -96,6 +96,11 @@ public class NvtxBenchmark {
   }
 
   @Benchmark
+  public int rangeTool_empty(Tool tool) {
+    return DirectNccl.metrale_nothing(tool.flatDomain) + DirectNccl.metrale_nothing(tool.flatName);
+  }
+
+  @Benchmark
   public int rangeTool_flat(Tool tool) {
     return nvtx.metrale_nvtx_push(tool.flatDomain, tool.flatName, 0, 0, 0, 0)
         + nvtx.metrale_nvtx_pop(tool.flatDomain);

@@ -52,15 +52,23 @@ final class QueuePair implements AutoCloseable {
 
   /** Fills, posts and reaps as many requests as fit; reads what the loop in C reads. */
   long postAndReap() {
-    return postAndReap(region);
+    for (int i = 0; i < depth; i++) {
+      batch.read(i, region, (long) i * BYTES, BYTES, REMOTE + (long) i * BYTES, 0x1234);
+    }
+    return postAndReapFilled();
   }
 
-  long postAndReap(VerbsMemoryRegion... regions) {
+  /** The same with as many small regions in turn. */
+  long postAndReap(VerbsMemoryRegion[] regions) {
+    int next = 0;
     for (int i = 0; i < depth; i++) {
-      VerbsMemoryRegion region = regions[i % regions.length];
-      long offset = region.lengthBytes() > BYTES ? (long) i * BYTES : 0;
-      batch.read(i, region, offset, BYTES, REMOTE + (long) i * BYTES, 0x1234);
+      batch.read(i, regions[next], 0, BYTES, REMOTE + (long) i * BYTES, 0x1234);
+      next = next + 1 < regions.length ? next + 1 : 0;
     }
+    return postAndReapFilled();
+  }
+
+  private long postAndReapFilled() {
     if (pair.post(batch) != depth) {
       throw new IllegalStateException("not all were taken");
     }

@@ -56,7 +56,7 @@ final class ReadsProbe {
     CuFileOptions usual = CuFileOptions.defaults().withThreads(threads, step);
     // In the caller's thread, as C's loop; a deadline costs a hand-over to another one.
     CuFileOptions options =
-        usual.withTimeouts(usual.openTimeout(), ChronoUnit.FOREVER.getDuration());
+        usual.withTimeouts(usual.callTimeout(), ChronoUnit.FOREVER.getDuration());
     try (CuFileDriver driver = CuFileDriver.open(options);
         CuFileBuffer buffer = CuFileBuffer.register(driver, CuFileMemory.of(memory));
         CuFileHandle handle =

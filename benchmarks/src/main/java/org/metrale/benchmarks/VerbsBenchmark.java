@@ -68,6 +68,31 @@ public class VerbsBenchmark {
       check(verbs.metrale_ibv_create_qp(domain, completionQueue, completionQueue, init, queuePair));
       pair = queuePair.address();
       queue = completionQueue.address();
+      fill();
+    }
+
+    void fill() {
+      for (int i = 0; i < QueuePair.COUNT; i++) {
+        int at = i * REQUEST_BYTES;
+        requests.putLong(at, i);
+        requests.putLong(at + 8, 0x1000L + i * 4096L);
+        requests.putLong(at + 16, 0x7f00_0000_0000L + i * 4096L);
+        requests.putInt(at + 40, 4096);
+        requests.putInt(at + 44, 7);
+        requests.putInt(at + 48, 0x1234);
+        requests.putInt(at + 52, verbs.METRALE_IBV_WR_RDMA_READ);
+        requests.putInt(at + 56, verbs.METRALE_IBV_SEND_SIGNALED);
+      }
+    }
+
+    int postAndPoll() {
+      long accepted = requestAddress + QueuePair.COUNT * REQUEST_BYTES;
+      int taken = verbs.metrale_ibv_post_send_flat(pair, requestAddress, QueuePair.COUNT, accepted);
+      int count = verbs.metrale_ibv_poll_cq_flat(queue, completionAddress, QueuePair.COUNT);
+      if (taken != QueuePair.COUNT || count != QueuePair.COUNT) {
+        throw new IllegalStateException(taken + " taken, " + count + " completions");
+      }
+      return count;
     }
 
     private static ByteBuffer buffer(int bytes) {
@@ -89,26 +114,15 @@ public class VerbsBenchmark {
 
   @Benchmark
   @OperationsPerInvocation(QueuePair.COUNT)
+  public int postReap_shim(Flat flat) {
+    return flat.postAndPoll();
+  }
+
+  @Benchmark
+  @OperationsPerInvocation(QueuePair.COUNT)
   public long postReap_flat(Flat flat) {
-    ByteBuffer requests = flat.requests;
-    for (int i = 0; i < QueuePair.COUNT; i++) {
-      int at = i * Flat.REQUEST_BYTES;
-      requests.putLong(at, i);
-      requests.putLong(at + 8, 0x1000L + i * 4096L);
-      requests.putLong(at + 16, 0x7f00_0000_0000L + i * 4096L);
-      requests.putInt(at + 40, 4096);
-      requests.putInt(at + 44, 7);
-      requests.putInt(at + 48, 0x1234);
-      requests.putInt(at + 52, verbs.METRALE_IBV_WR_RDMA_READ);
-      requests.putInt(at + 56, verbs.METRALE_IBV_SEND_SIGNALED);
-    }
-    long accepted = flat.requestAddress + QueuePair.COUNT * Flat.REQUEST_BYTES;
-    int taken =
-        verbs.metrale_ibv_post_send_flat(flat.pair, flat.requestAddress, QueuePair.COUNT, accepted);
-    int count = verbs.metrale_ibv_poll_cq_flat(flat.queue, flat.completionAddress, QueuePair.COUNT);
-    if (taken != QueuePair.COUNT || count != QueuePair.COUNT) {
-      throw new IllegalStateException(taken + " taken, " + count + " completions");
-    }
+    flat.fill();
+    int count = flat.postAndPoll();
     long sum = 0;
     for (int i = 0; i < count; i++) {
       int at = i * Flat.COMPLETION_BYTES;

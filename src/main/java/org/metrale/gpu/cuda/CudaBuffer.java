@@ -32,6 +32,9 @@ public final class CudaBuffer {
   /** What the driver said, asked once; an immutable value, so that a race only asks twice. */
   private CudaLocation location;
 
+  /** Who checked this last; a race only makes somebody check again. */
+  private Object checker;
+
   private CudaBuffer(
       long address, long lengthBytes, NativeResource owner, Object keeper, CudaLocation location) {
     this.address = address;
@@ -199,6 +202,26 @@ public final class CudaBuffer {
    */
   public NativeResource[] owners() {
     return owner == null ? new NativeResource[0] : new NativeResource[] {owner};
+  }
+
+  /**
+   * Whether nobody has checked this since somebody did, for who issues work on it again and again
+   * and learns elsewhere that memory was closed. Not for programs.
+   *
+   * @param who given to {@link #checkedBy}
+   * @return false if it is to be checked again
+   */
+  public boolean isCheckedBy(Object who) {
+    return checker == who;
+  }
+
+  /**
+   * Notes who has found this open and where it can be used. Not for programs.
+   *
+   * @param who for {@link #isCheckedBy}
+   */
+  public void checkedBy(Object who) {
+    checker = who;
   }
 
   @Override

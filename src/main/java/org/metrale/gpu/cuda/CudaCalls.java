@@ -9,6 +9,7 @@ import org.bytedeco.cuda.cudart.CUevent_st;
 import org.bytedeco.cuda.cudart.CUstream_st;
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.javacpp.PointerPointer;
 import org.metrale.global.cuda;
 
 /**
@@ -169,6 +170,16 @@ final class CudaCalls {
   /** The context that is current on this thread, or 0. */
   static long cuCtxGetCurrent() {
     return made("cuCtxGetCurrent", cuda.metrale_cuCtxGetCurrent(), NO_DEVICE, "");
+  }
+
+  static void cuCtxPushCurrent(long context, int device) {
+    check("cuCtxPushCurrent", cuda.cuCtxPushCurrent(context(context)), device, "");
+  }
+
+  static void cuCtxPopCurrent(int device) {
+    try (PointerPointer<CUctx_st> popped = new PointerPointer<>(1)) {
+      check("cuCtxPopCurrent", cuda.cuCtxPopCurrent(popped), device, "");
+    }
   }
 
   static int cuCtxGetDevice(long context) {

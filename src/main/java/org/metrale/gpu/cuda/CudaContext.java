@@ -224,6 +224,20 @@ public final class CudaContext extends NativeResource {
   }
 
   /**
+   * Keeps this context current on the calling thread, so that calls need not make it current each
+   * for itself; for threads that issue much work. Nothing needs it.
+   *
+   * @return close it on the same thread
+   * @throws CudaException if the driver refuses
+   * @throws IllegalStateException if this context is closed, or the thread is a virtual one
+   * @wraps {@code cuCtxPushCurrent}; cuda.h, CUDA 4.0 and later
+   */
+  @MustBeClosed
+  public CudaAttachment attach() {
+    return CudaAttachment.of(this);
+  }
+
+  /**
    * The context as a number, for the glue of a library that works on CUDA's contexts.
    *
    * @return the handle

@@ -4,12 +4,9 @@ import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.TimeoutException;
 import org.bytedeco.cuda.cudart.CUstream_st;
 import org.metrale.gpu.Backoff;
-import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -30,6 +27,7 @@ public final class CudaStream extends NativeResource {
   private final boolean nonBlocking;
   private final long slot;
   private final long generation;
+  private final StreamWork work = new StreamWork(this);
 
   private CudaStream(CudaContext context, long handle, boolean owned, boolean nonBlocking) {
     super(context);
@@ -226,7 +224,7 @@ public final class CudaStream extends NativeResource {
    * @wraps {@code cuEventRecord}; cuda.h, CUDA 2.0 and later
    */
   public CompletionStage<Void> completion() {
-    return completion(context.takeEvent(), null);
+    return work.completion(context.takeEvent(), null);
   }
 
   /**
@@ -262,32 +260,7 @@ public final class CudaStream extends NativeResource {
 
   /** A copy that is queued within a limit, or empty; then it goes on by itself. */
   Optional<CompletionStage<Void>> tryCopy(CudaBuffer source, CudaBuffer target, Duration limit) {
-    requireSameLength(source, target);
-    boolean waits = isPageable(source) || isPageable(target);
-    Hold hold = Hold.of(source, target);
-    Call call =
-        () ->
-            CudaCalls.cuMemcpyAsync(
-                slot, generation, target.address(), source.address(), source.lengthBytes());
-    return waits
-        ? queueWithin("cuMemcpyAsync", call, hold, limit)
-        : Optional.of(queue("cuMemcpyAsync", call, hold));
-  }
-
-  private boolean isPageable(CudaBuffer buffer) {
-    return buffer.location(context).kind() == CudaLocation.Kind.PAGEABLE_HOST;
-  }
-
-  private Optional<CompletionStage<Void>> queueWithin(
-      String name, Call call, Hold hold, Duration limit) {
-    CompletableFuture<CompletionStage<Void>> queued =
-        BoundedCall.start(() -> queue(name, call, hold));
-    try {
-      return Optional.of(BoundedCall.await(queued, limit));
-    } catch (TimeoutException e) {
-      context.lateWork().leave(name, queued, done -> {});
-      return Optional.empty();
-    }
+    return work.tryCopy(source, target, limit);
   }
 
   /**
@@ -305,13 +278,7 @@ public final class CudaStream extends NativeResource {
    */
   public CompletionStage<Void> copyPeer(
       CudaBuffer source, CudaContext from, CudaBuffer target, CudaContext to) {
-    requireSameLength(source, target);
-    Objects.requireNonNull(from, "from");
-    Objects.requireNonNull(to, "to");
-    return queue(
-        "cuMemcpyPeerAsync",
-        () -> CudaCalls.cuMemcpyPeerAsync(this, target, to, source, from),
-        Hold.of(new NativeResource[] {from, to}, source, target));
+    return work.copyPeer(source, from, target, to);
   }
 
   /**
@@ -325,7 +292,7 @@ public final class CudaStream extends NativeResource {
    * @wraps {@code cuMemsetD8Async}; cuda.h, CUDA 3.2 and later
    */
   public CompletionStage<Void> fill(CudaBuffer target, byte value) {
-    return fill(target, value, Byte.BYTES);
+    return work.fill(target, value, Byte.BYTES);
   }
 
   /**
@@ -340,7 +307,7 @@ public final class CudaStream extends NativeResource {
    * @wraps {@code cuMemsetD16Async}; cuda.h, CUDA 3.2 and later
    */
   public CompletionStage<Void> fill(CudaBuffer target, short value) {
-    return fill(target, value, Short.BYTES);
+    return work.fill(target, value, Short.BYTES);
   }
 
   /**
@@ -355,7 +322,7 @@ public final class CudaStream extends NativeResource {
    * @wraps {@code cuMemsetD32Async}; cuda.h, CUDA 3.2 and later
    */
   public CompletionStage<Void> fill(CudaBuffer target, int value) {
-    return fill(target, value, Integer.BYTES);
+    return work.fill(target, value, Integer.BYTES);
   }
 
   /**
@@ -444,70 +411,6 @@ public final class CudaStream extends NativeResource {
     return generation;
   }
 
-  private interface Call {
-    int run();
-  }
-
-  private CompletionStage<Void> fill(CudaBuffer target, int value, int elementBytes) {
-    if (target.lengthBytes() % elementBytes != 0 || target.address() % elementBytes != 0) {
-      throw new IllegalArgumentException(
-          target + " does not hold whole elements of " + elementBytes);
-    }
-    return queue(
-        "cuMemsetD" + 8 * elementBytes + "Async",
-        () ->
-            CudaCalls.cuMemsetAsync(
-                this, target.address(), value, elementBytes, target.lengthBytes() / elementBytes),
-        Hold.of(target));
-  }
-
-  private CompletionStage<Void> queue(String name, Call call, Hold hold) {
-    CudaEvent event;
-    try {
-      // First of all: without an event nobody could tell when the memory may go.
-      event = context.takeEvent();
-    } catch (RuntimeException e) {
-      hold.close();
-      throw e;
-    }
-    try {
-      int code = call.run();
-      if (code != CudaCalls.SUCCESS) {
-        throw failed(name, code, null);
-      }
-    } catch (RuntimeException e) {
-      context.giveBack(event);
-      hold.close();
-      throw e;
-    }
-    return completion(event, hold);
-  }
-
-  /** Where the mark fails after work was queued, the memory of that work stays open. */
-  private CompletionStage<Void> completion(CudaEvent event, Hold hold) {
-    try {
-      record(event);
-    } catch (RuntimeException e) {
-      context.giveBack(event);
-      throw e;
-    }
-    return Completions.watch(
-        event::isDone,
-        () -> {
-          if (hold != null) {
-            hold.close();
-          }
-          context.giveBack(event);
-        });
-  }
-
-  private static void requireSameLength(CudaBuffer source, CudaBuffer target) {
-    if (source.lengthBytes() != target.lengthBytes()) {
-      throw new IllegalArgumentException(
-          "the source has " + source.lengthBytes() + " bytes, the target " + target.lengthBytes());
-    }
-  }
-
   private long answered(String call, long answer) {
     if (answer == CudaCalls.CLOSED) {
       throw failed(call, CudaCalls.CLOSED, null);
@@ -519,7 +422,7 @@ public final class CudaStream extends NativeResource {
   }
 
   /** The exception for a code; which object is closed if one is. */
-  private RuntimeException failed(String call, int code, CudaEvent event) {
+  RuntimeException failed(String call, int code, CudaEvent event) {
     if (code == CudaCalls.CLOSED) {
       Object closed = event != null && event.isClosed() ? event : this;
       return new IllegalStateException(closed + " is closed");

@@ -3,8 +3,6 @@ package org.metrale.gpu.cufile;
 import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -15,6 +13,7 @@ import java.util.Set;
 import java.util.function.Supplier;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.GpuException;
+import org.metrale.gpu.LeavableCall;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -45,12 +44,7 @@ public final class CuFileBatch extends NativeResource {
 
   private final long requests;
   private final long events;
-  private final Map<Long, Pending> pending = new HashMap<>();
-
-  /** Events that nobody has taken yet, by cookie. */
-  private final Map<Long, Event> made = new LinkedHashMap<>();
-
-  private long lastCookie;
+  private final BatchBook book = new BatchBook();
 
   /**
    * A submission that was given up waiting for; the array of requests is its own until it is over.
@@ -58,7 +52,7 @@ public final class CuFileBatch extends NativeResource {
   private Submission running;
 
   /** A look for events whose answer nobody has taken yet. */
-  private TransferThreads.Task<Integer> looking;
+  private LeavableCall<Integer> looking;
 
   private CuFileBatch(CuFileDriver driver, int capacity, long batch) {
     super(driver);
@@ -86,10 +80,7 @@ public final class CuFileBatch extends NativeResource {
       long cookie) {}
 
   /** A call of cuFile and what it submits. */
-  private record Submission(TransferThreads.Task<Object> task, List<Long> cookies) {}
-
-  /** A transfer whose event was not taken. */
-  private record Pending(Request request, CuFileHold hold) {}
+  private record Submission(LeavableCall<Object> task, List<Long> cookies) {}
 
   /**
    * One transfer.
@@ -175,7 +166,8 @@ public final class CuFileBatch extends NativeResource {
    * @param driver the driver
    * @param capacity how many transfers may be open at once, 1 to 4096
    * @return the batch; close it
-   * @throws CuFileException if cuFile refuses
+   * @throws CuFileException if cuFile refuses, or has not returned within {@link
+   *     CuFileOptions#callTimeout()}
    * @throws IllegalArgumentException if the capacity is out of range
    * @wraps {@code cuFileBatchIOSetUp}; cufile.h, cuFile 1.2 and later
    */
@@ -184,8 +176,22 @@ public final class CuFileBatch extends NativeResource {
     if (capacity < 1 || capacity > 4096) {
       throw new IllegalArgumentException("capacity " + capacity + " is not within 1 to 4096");
     }
-    return new CuFileBatch(
-        driver, capacity, driver.isCuFileOpen() ? CuFileCalls.cuFileBatchIOSetUp(capacity) : 0);
+    long batch =
+        driver.isCuFileOpen()
+            ? driver.call(
+                "cuFileBatchIOSetUp",
+                CuFileException.Where.note("entries=" + capacity),
+                () -> CuFileCalls.cuFileBatchIOSetUp(capacity),
+                CuFileCalls::cuFileBatchIODestroy)
+            : 0;
+    try {
+      return new CuFileBatch(driver, capacity, batch);
+    } catch (RuntimeException | Error e) {
+      if (batch != 0) {
+        CuFileCalls.cuFileBatchIODestroy(batch);
+      }
+      throw e;
+    }
   }
 
   /**
@@ -205,9 +211,9 @@ public final class CuFileBatch extends NativeResource {
    * @wraps {@code cuFileBatchIOSubmit}; cufile.h, cuFile 1.2 and later
    */
   public void submit(List<Request> transfers) {
-    if (pending.size() + transfers.size() > capacity) {
+    if (book.open() + transfers.size() > capacity) {
       throw new IllegalStateException(
-          this + " has room for " + (capacity - pending.size()) + ", not for " + transfers.size());
+          this + " has room for " + (capacity - book.open()) + ", not for " + transfers.size());
     }
     acquire();
     try {
@@ -217,7 +223,7 @@ public final class CuFileBatch extends NativeResource {
       try {
         submit(transfers, cookies, handed);
       } catch (RuntimeException | Error e) {
-        giveUp(cookies, handed, e instanceof GpuException problem ? problem : null);
+        book.giveUp(cookies, handed, e instanceof GpuException problem ? problem : null);
         throw e;
       }
     } finally {
@@ -242,17 +248,14 @@ public final class CuFileBatch extends NativeResource {
   public List<Event> poll(int atLeast, Duration timeout) throws InterruptedException {
     acquire();
     try {
-      if (made.isEmpty()) {
+      if (book.events() == 0) {
         requireIdle();
       }
       if (batch != 0 && isIdle()) {
         long most = Long.MAX_VALUE / 4;
         collect(atLeast, System.nanoTime() + Math.min(Backoff.nanos(timeout), most));
       }
-      List<Event> out = new ArrayList<>(made.values());
-      made.keySet().forEach(this::take);
-      made.clear();
-      return out;
+      return book.takeEvents();
     } finally {
       release();
     }
@@ -270,7 +273,7 @@ public final class CuFileBatch extends NativeResource {
     acquire();
     try {
       if (batch != 0) {
-        TransferThreads.Task<Object> task =
+        LeavableCall<Object> task =
             begin(
                 () -> {
                   CuFileCalls.cuFileBatchIOCancel(batch);
@@ -289,22 +292,35 @@ public final class CuFileBatch extends NativeResource {
    * @return their number
    */
   public int openTransfers() {
-    return pending.size();
+    return book.open();
   }
 
   @Override
   protected void closeOwn() {
-    if (!pending.isEmpty()) {
-      throw new IllegalStateException(this + " has " + pending.size() + " transfers open");
+    if (book.open() > 0) {
+      throw new IllegalStateException(this + " has " + book.open() + " transfers open");
     }
   }
 
+  /**
+   * Ends the batch.
+   *
+   * @throws CuFileException if that is not over within {@link CuFileOptions#callTimeout()}; the
+   *     driver stays open then until it is
+   */
   @Override
   protected void free() {
     if (batch != 0) {
-      CuFileCalls.cuFileBatchIODestroy(batch);
-      CuFileCalls.free(requests);
-      CuFileCalls.free(events);
+      driver.call(
+          "cuFileBatchIODestroy",
+          CuFileException.Where.note("entries=" + capacity),
+          () -> {
+            CuFileCalls.cuFileBatchIODestroy(batch);
+            CuFileCalls.free(requests);
+            CuFileCalls.free(events);
+            return null;
+          },
+          done -> {});
     }
   }
 
@@ -323,7 +339,7 @@ public final class CuFileBatch extends NativeResource {
     Map<Long, List<Long>> byContext = new LinkedHashMap<>();
     List<Long> without = new ArrayList<>();
     for (Request request : transfers) {
-      long cookie = note(request);
+      long cookie = book.note(request);
       cookies.add(cookie);
       if (batch == 0 || request.file().route() == CuFileRoute.POSIX) {
         without.add(cookie);
@@ -343,44 +359,20 @@ public final class CuFileBatch extends NativeResource {
         if (handed.isEmpty()) {
           throw e;
         }
-        fail(group.getValue(), e);
+        book.fail(group.getValue(), e);
       }
     }
-    without.forEach(cookie -> made.put(cookie, now(pending.get(cookie).request())));
-  }
-
-  /**
-   * After a failure: forgets all transfers if none has begun. Else what cuFile was given stays
-   * open, what is done keeps its event, and the others get one.
-   */
-  private void giveUp(List<Long> cookies, Set<Long> handed, GpuException problem) {
-    if (handed.isEmpty() && Collections.disjoint(cookies, made.keySet())) {
-      cookies.forEach(this::take);
-      return;
-    }
-    fail(
-        cookies.stream()
-            .filter(cookie -> !handed.contains(cookie) && !made.containsKey(cookie))
-            .toList(),
-        problem);
-  }
-
-  @SuppressWarnings("MustBeClosed") // closed by take(), with the transfer's event
-  private long note(Request request) {
-    long cookie = ++lastCookie;
-    CuFileHold hold = CuFileHold.open("batched transfer", request.file(), request.buffer());
-    pending.put(cookie, new Pending(request, hold));
-    return cookie;
+    without.forEach(book::moveNow);
   }
 
   /** Submits transfers of one context, which is current for all of one call. */
   private void submit(long context, List<Long> cookies, Set<Long> handed) {
     int count = 0;
     for (long cookie : cookies) {
-      CuFileCalls.batchRequest(requests, count++, entry(pending.get(cookie).request(), cookie));
+      CuFileCalls.batchRequest(requests, count++, entry(book.request(cookie), cookie));
     }
     int requested = count;
-    TransferThreads.Task<Object> task =
+    LeavableCall<Object> task =
         begin(
             () -> {
               CuFileCalls.cuFileBatchIOSubmit(context, batch, requested, requests);
@@ -391,19 +383,18 @@ public final class CuFileBatch extends NativeResource {
     finish(task, "cuFileBatchIOSubmit");
   }
 
-  private <T> TransferThreads.Task<T> begin(Supplier<T> call) {
+  private <T> LeavableCall<T> begin(Supplier<T> call) {
     acquire();
-    return TransferThreads.instance().start(call, this::release, answer -> {});
+    return driver.late().start(call, this::release, answer -> {});
   }
 
-  private void finish(TransferThreads.Task<Object> task, String call) {
+  private void finish(LeavableCall<Object> task, String call) {
     if (!task.awaitThroughInterrupts(driver.options().transferTimeout())) {
       throw CuFileException.unfinished(
           call,
-          CuFileException.Where.note(
-              "not over after "
-                  + driver.options().transferTimeout()
-                  + "; until it is, files and memory stay in use"));
+          CuFileException.Where.note("entries=" + capacity),
+          driver.options().transferTimeout(),
+          task.elapsed());
     }
     if (running != null && running.task == task) {
       running = null;
@@ -431,37 +422,27 @@ public final class CuFileBatch extends NativeResource {
     try {
       over.task.answer();
     } catch (GpuException e) {
-      fail(over.cookies, e);
+      book.fail(over.cookies, e);
     }
     return true;
-  }
-
-  /** Makes events; the problem may be null. */
-  private void fail(List<Long> cookies, GpuException problem) {
-    for (long cookie : cookies) {
-      Request request = pending.get(cookie).request();
-      made.put(
-          cookie,
-          new Event(request, Status.FAILED, Optional.empty(), Optional.ofNullable(problem)));
-    }
   }
 
   /** Looks once, then until there are enough events or the time is over. */
   private void collect(int atLeast, long deadline) throws InterruptedException {
     boolean looked = false;
-    while (made.size() < pending.size()) {
+    while (book.events() < book.open()) {
       long left = Math.max(0, deadline - System.nanoTime());
-      if (looked && (left == 0 || made.size() >= atLeast)) {
+      if (looked && (left == 0 || book.events() >= atLeast)) {
         return;
       }
-      look(Math.max(0, atLeast - made.size()), left);
+      look(Math.max(0, atLeast - book.events()), left);
       looked = true;
     }
   }
 
   private void look(int wanted, long leftNanos) throws InterruptedException {
     if (looking == null) {
-      int most = pending.size() - made.size();
+      int most = book.open() - book.events();
       long slice = Math.min(leftNanos, SLICE_NANOS);
       looking =
           begin(
@@ -469,15 +450,19 @@ public final class CuFileBatch extends NativeResource {
                   CuFileCalls.cuFileBatchIOGetStatus(
                       batch, Math.min(wanted, most), most, events, slice));
     }
-    if (!looking.await(Duration.ofNanos(leftNanos + GRACE_NANOS))) {
+    Duration limit = Duration.ofNanos(leftNanos + GRACE_NANOS);
+    if (!looking.await(limit)) {
       throw CuFileException.unfinished(
-          "cuFileBatchIOGetStatus", CuFileException.Where.note("batch=" + capacity));
+          "cuFileBatchIOGetStatus",
+          CuFileException.Where.note("entries=" + capacity),
+          limit,
+          looking.elapsed());
     }
-    TransferThreads.Task<Integer> over = looking;
+    LeavableCall<Integer> over = looking;
     looking = null;
     int count = over.answer();
     for (int i = 0; i < count; i++) {
-      event(CuFileCalls.batchEvent(events, i));
+      book.event(CuFileCalls.batchEvent(events, i));
     }
   }
 
@@ -490,59 +475,5 @@ public final class CuFileBatch extends NativeResource {
         request.fileOffsetBytes(),
         request.bufferOffsetBytes(),
         cookie);
-  }
-
-  private static Event now(Request request) {
-    try {
-      CuFileTransfer done = request.file().moveNow(request.buffer(), work(request));
-      return new Event(request, Status.COMPLETE, Optional.of(done), Optional.empty());
-    } catch (GpuException e) {
-      return new Event(request, Status.FAILED, Optional.empty(), Optional.of(e));
-    }
-  }
-
-  /** Keeps the event of a transfer that is over. */
-  private void event(long[] words) {
-    Status status = new Status((int) words[1]);
-    Pending known = pending.get(words[0]);
-    if (known == null || status.value() == 1 || status.value() == 2) {
-      return;
-    }
-    Request request = known.request();
-    long answer = words[2];
-    boolean complete = status.equals(Status.COMPLETE) && answer >= 0;
-    made.put(
-        words[0],
-        new Event(
-            request,
-            status,
-            complete ? Optional.of(transfer(request, answer)) : Optional.empty(),
-            answer < 0 ? Optional.of(failed(request, answer)) : Optional.empty()));
-  }
-
-  private static CuFileTransfer transfer(Request request, long doneBytes) {
-    CuFileHandle file = request.file();
-    return new CuFileTransfer(doneBytes, file.route(), file.directBytes(work(request), doneBytes));
-  }
-
-  private static GpuException failed(Request request, long answer) {
-    return request
-        .file()
-        .failed("cuFileBatchIOGetStatus", answer, request.fileOffsetBytes(), request.lengthBytes());
-  }
-
-  private static CuFileOperation.Work work(Request request) {
-    return new CuFileOperation.Work(
-        request.write(),
-        request.lengthBytes(),
-        request.fileOffsetBytes(),
-        request.bufferOffsetBytes());
-  }
-
-  private void take(long cookie) {
-    Pending known = pending.remove(cookie);
-    if (known != null) {
-      known.hold().close();
-    }
   }
 }

@@ -1,7 +1,6 @@
 package org.metrale.gpu.cufile;
 
 import com.google.errorprone.annotations.MustBeClosed;
-import java.util.Objects;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -9,16 +8,20 @@ import org.metrale.gpu.NativeResource;
  *
  * <p><b>Ownership:</b> keeps its driver and its memory open, so it is always closed before them.
  *
- * <p><b>Threading:</b> safe for any number of threads.
+ * <p><b>Threading:</b> safe for any number of threads. <b>Blocking:</b> registering and closing at
+ * most {@link CuFileOptions#callTimeout()} each.
  */
 public final class CuFileBuffer extends NativeResource {
   private final CuFileMemory memory;
-  private final boolean registered;
+  private final CuFileDriver driver;
 
-  private CuFileBuffer(CuFileMemory memory, boolean registered, NativeResource... needs) {
+  /** Whether cuFile knows the memory; set before anybody is given this. */
+  private boolean registered;
+
+  private CuFileBuffer(CuFileDriver driver, CuFileMemory memory, NativeResource... needs) {
     super(needs);
+    this.driver = driver;
     this.memory = memory;
-    this.registered = registered;
   }
 
   /**
@@ -29,7 +32,8 @@ public final class CuFileBuffer extends NativeResource {
    * @param driver the driver
    * @param memory what to register; its owner stays open until this is closed
    * @return the buffer; close it
-   * @throws CuFileException if cuFile refuses
+   * @throws CuFileException if cuFile refuses, or has not returned within {@link
+   *     CuFileOptions#callTimeout()}; driver and memory stay open then until it has
    * @throws IllegalStateException if the driver or the memory is closed
    * @wraps {@code cuFileBufRegister}; cufile.h, cuFile 1.0 and later
    */
@@ -40,16 +44,28 @@ public final class CuFileBuffer extends NativeResource {
     NativeResource[] needs = new NativeResource[owners.length + 1];
     needs[0] = driver;
     System.arraycopy(owners, 0, needs, 1, owners.length);
-    boolean registered = driver.isCuFileOpen() && memory.isOnDevice();
-    if (!registered) {
-      return new CuFileBuffer(memory, false, needs);
+    // Keeps everything open before anything is registered.
+    CuFileBuffer out = new CuFileBuffer(driver, memory, needs);
+    if (!driver.isCuFileOpen() || !memory.isOnDevice()) {
+      return out;
     }
-    // Held open before anything is registered.
-    try (CuFileHold hold = CuFileHold.open("cuFile buffer", needs)) {
-      Objects.requireNonNull(hold);
+    if (!driver.isLimited()) {
+      return out.registered();
+    }
+    return driver.call("cuFileBufRegister", memory.where(), out::registered, CuFileBuffer::close);
+  }
+
+  /** Registers the memory, or closes this. */
+  private CuFileBuffer registered() {
+    try {
       CuFileCalls.cuFileBufRegister(
           memory.contextAddress(), memory.address(), memory.lengthBytes());
-      return new CuFileBuffer(memory, true, needs);
+      registered = true;
+      return this;
+    } finally {
+      if (!registered) {
+        close();
+      }
     }
   }
 
@@ -74,13 +90,36 @@ public final class CuFileBuffer extends NativeResource {
   /**
    * Deregisters the memory.
    *
-   * @throws CuFileException if cuFile refuses
+   * @throws CuFileException if cuFile refuses, or has not returned within {@link
+   *     CuFileOptions#callTimeout()}; driver and memory stay open then until it has
    */
   @Override
+  @SuppressWarnings("MustBeClosed") // the call closes the hold
   protected void free() {
-    if (registered) {
-      CuFileCalls.cuFileBufDeregister(memory.contextAddress(), memory.address());
+    if (!registered) {
+      return;
     }
+    if (!driver.isLimited()) {
+      deregister();
+      return;
+    }
+    CuFileHold hold = CuFileHold.open("a cuFile buffer being closed", memory.owners());
+    driver.call(
+        "cuFileBufDeregister",
+        memory.where(),
+        () -> {
+          try {
+            deregister();
+          } finally {
+            hold.close();
+          }
+          return null;
+        },
+        done -> {});
+  }
+
+  private void deregister() {
+    CuFileCalls.cuFileBufDeregister(memory.contextAddress(), memory.address());
   }
 
   @Override
@@ -88,6 +127,7 @@ public final class CuFileBuffer extends NativeResource {
     return "cuFile buffer of " + memory;
   }
 
+  /** Keeps this and its memory open until {@link #end()}. */
   void begin() {
     acquire();
   }

@@ -2,9 +2,13 @@ package org.metrale.gpu.cufile;
 
 import com.google.errorprone.annotations.MustBeClosed;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.metrale.gpu.CallLimit;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaContext;
@@ -33,11 +37,14 @@ public final class CuFileDriver extends NativeResource {
   private final GpuException problem;
 
   private final TaskPool pool;
+  private final CallLimit late = new CallLimit();
+  private final boolean limited;
   private final List<DeviceBounce> bounces = new ArrayList<>();
 
   private CuFileDriver(CuFileOptions options, GpuException problem) {
     this.options = options;
     this.problem = problem;
+    this.limited = CallLimit.isLimited(options.callTimeout());
     this.pool = new TaskPool(options);
   }
 
@@ -55,7 +62,7 @@ public final class CuFileDriver extends NativeResource {
   /**
    * Opens the driver.
    *
-   * <p><b>Blocking:</b> at most {@link CuFileOptions#openTimeout()}.
+   * <p><b>Blocking:</b> at most {@link CuFileOptions#callTimeout()}.
    *
    * @param options how it works
    * @return the driver; close it
@@ -110,7 +117,9 @@ public final class CuFileDriver extends NativeResource {
    */
   public CuFileProperties properties() {
     requireCuFile();
-    return using(() -> new CuFileProperties(CuFileCalls.cuFileDriverGetProperties()));
+    return call(
+        "cuFileDriverGetProperties",
+        () -> new CuFileProperties(CuFileCalls.cuFileDriverGetProperties()));
   }
 
   /**
@@ -122,7 +131,7 @@ public final class CuFileDriver extends NativeResource {
    */
   public CuFileParameters parameters() {
     requireCuFile();
-    return new CuFileParameters();
+    return new CuFileParameters(this);
   }
 
   /**
@@ -135,7 +144,8 @@ public final class CuFileDriver extends NativeResource {
    */
   public void startStatistics(int level) {
     requireCuFile();
-    using(
+    call(
+        "cuFileSetStatsLevel",
         () -> {
           CuFileCalls.cuFileSetStatsLevel(level);
           if (level > 0) {
@@ -154,7 +164,8 @@ public final class CuFileDriver extends NativeResource {
    */
   public void resetStatistics() {
     requireCuFile();
-    using(
+    call(
+        "cuFileStatsReset",
         () -> {
           CuFileCalls.cuFileStatsReset();
           return null;
@@ -170,7 +181,8 @@ public final class CuFileDriver extends NativeResource {
    */
   public void stopStatistics() {
     requireCuFile();
-    using(
+    call(
+        "cuFileStatsStop",
         () -> {
           CuFileCalls.cuFileStatsStop();
           return null;
@@ -188,7 +200,8 @@ public final class CuFileDriver extends NativeResource {
    */
   public CuFileStatistics statistics() {
     requireCuFile();
-    return using(
+    return call(
+        "cuFileGetStatsL1",
         () -> {
           int level = Math.max(1, CuFileCalls.cuFileGetStatsLevel());
           return new CuFileStatistics(level, CuFileCalls.cuFileGetStats(level));
@@ -203,6 +216,25 @@ public final class CuFileDriver extends NativeResource {
    */
   public GdsStatus status(Path file) {
     return GdsStatus.of(this, file);
+  }
+
+  /**
+   * How many calls were given up waiting for and have not returned. What they use stays open.
+   *
+   * @return their number now
+   */
+  public int unfinishedCalls() {
+    return late.running();
+  }
+
+  /**
+   * How many stream-ordered transfers nobody was given, because the call that queues them failed or
+   * was late, and that are not over. What they use stays open.
+   *
+   * @return their number now
+   */
+  public int abandonedOperations() {
+    return CuFileOperation.left(this);
   }
 
   @Override
@@ -240,6 +272,47 @@ public final class CuFileDriver extends NativeResource {
 
   TaskPool pool() {
     return pool;
+  }
+
+  /** Whether calls that move no bytes have a time at all; if not the caller's thread makes them. */
+  boolean isLimited() {
+    return limited;
+  }
+
+  /** What counts the calls that were given up waiting for. */
+  CallLimit late() {
+    return late;
+  }
+
+  /** Makes a call that moves no bytes, within the options' time; this stays open while it runs. */
+  <T> T call(String call, Supplier<T> work) {
+    return call(call, CuFileException.Where.NOWHERE, work, made -> {});
+  }
+
+  /**
+   * The same.
+   *
+   * @param late takes what was made when nobody waits for it any more
+   */
+  <T> T call(String call, CuFileException.Where where, Supplier<T> work, Consumer<? super T> late) {
+    acquire();
+    return within(call, where, work, this::release, late);
+  }
+
+  /** The same; the caller keeps open what is used, and lets go of it in {@code after}. */
+  <T> T within(
+      String call,
+      CuFileException.Where where,
+      Supplier<T> work,
+      Runnable after,
+      Consumer<? super T> tooLate) {
+    Duration limit = options.callTimeout();
+    return late.run(
+        limit,
+        work,
+        after,
+        tooLate,
+        waited -> CuFileException.unfinished(call, where, limit, waited));
   }
 
   /** The way to a device without cuFile, made at first use. */

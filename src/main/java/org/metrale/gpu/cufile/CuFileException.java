@@ -1,5 +1,6 @@
 package org.metrale.gpu.cufile;
 
+import java.time.Duration;
 import java.util.Optional;
 import java.util.OptionalInt;
 import org.metrale.gpu.NativeCallException;
@@ -12,6 +13,8 @@ import org.metrale.gpu.NativeCallException;
  */
 public final class CuFileException extends NativeCallException {
   private static final long serialVersionUID = 1L;
+
+  private static final String KEPT = "what it uses stays open";
 
   /** The errno, or 0. */
   private final int errno;
@@ -58,6 +61,11 @@ public final class CuFileException extends NativeCallException {
       return new Where("", -1, -1, "", more);
     }
 
+    /** The same with one more thing to say. */
+    Where and(String said) {
+      return new Where(path, offsetBytes, lengthBytes, fileSystem, (more + " " + said).strip());
+    }
+
     String detail() {
       StringBuilder out = new StringBuilder();
       add(out, "path", path);
@@ -88,8 +96,13 @@ public final class CuFileException extends NativeCallException {
   }
 
   /** A call that has not returned in time: {@code ETIMEDOUT}, which no caller of C would see. */
-  static CuFileException unfinished(String call, Where where) {
-    return new CuFileException(call, CuFileCalls.timedOut(), 0, where, true);
+  static CuFileException unfinished(String call, Where where, Duration limit, Duration waited) {
+    return new CuFileException(
+        call,
+        CuFileCalls.timedOut(),
+        0,
+        where.and("not over after " + limit + ", elapsed=" + waited + "; until it is, " + KEPT),
+        true);
   }
 
   /** From a cuFile code that this layer found itself. */
@@ -118,7 +131,7 @@ public final class CuFileException extends NativeCallException {
   /**
    * Whether the call still runs: it was only given up waiting for.
    *
-   * @return true if file and memory stay in use until it returns
+   * @return true if file, memory and driver stay in use until it returns
    */
   public boolean isUnfinished() {
     return unfinished;

@@ -9,7 +9,6 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Supplier;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaStream;
@@ -35,6 +34,7 @@ import org.metrale.gpu.cuda.CudaStream;
  * the wait of calls with a time of their own; others keep it for later.
  */
 public final class CuFileHandle extends NativeResource {
+  private final CuFileDriver driver;
   private final OpenFile file;
   private final Mover mover;
 
@@ -47,6 +47,7 @@ public final class CuFileHandle extends NativeResource {
   private CuFileHandle(
       CuFileDriver driver, OpenFile file, CuFilePolicy policy, Registration found) {
     super(driver);
+    this.driver = driver;
     this.file = file;
     this.handle = found.handle();
     this.mover = new Mover(driver, file, policy, found.handle(), found.route());
@@ -63,7 +64,8 @@ public final class CuFileHandle extends NativeResource {
    * @param options {@code READ} (if none is given), {@code WRITE}, {@code CREATE}, {@code
    *     TRUNCATE_EXISTING}
    * @return the file; close it
-   * @throws CuFileException if the file cannot be opened, or not in the forced way
+   * @throws CuFileException if the file cannot be opened, or not in the forced way, or has not been
+   *     within {@link CuFileOptions#callTimeout()}
    * @throws org.metrale.gpu.LibraryUnavailableException if the policy needs cuFile and there is
    *     none
    * @throws IllegalArgumentException if it is neither a regular file nor a block device, or an
@@ -74,7 +76,8 @@ public final class CuFileHandle extends NativeResource {
   public static CuFileHandle open(
       CuFileDriver driver, Path path, CuFilePolicy policy, OpenOption... options) {
     Set<OpenOption> all = Set.of(options);
-    return open(driver, () -> OpenFile.open(path, all), new Opening(path.toString(), policy));
+    return FileOpening.open(
+        driver, () -> OpenFile.open(path, all), path.toString(), policy, CuFileHandle::new);
   }
 
   /**
@@ -84,7 +87,8 @@ public final class CuFileHandle extends NativeResource {
    * @param channel a channel of the JDK's own
    * @param policy which ways are allowed
    * @return the file; close it
-   * @throws CuFileException if the file cannot be opened in the forced way
+   * @throws CuFileException if the file cannot be opened in the forced way, or has not been within
+   *     {@link CuFileOptions#callTimeout()}
    * @throws org.metrale.gpu.LibraryUnavailableException if the policy needs cuFile and there is
    *     none
    * @throws IllegalArgumentException if the channel is closed or has no descriptor, or it is
@@ -93,44 +97,7 @@ public final class CuFileHandle extends NativeResource {
    */
   @MustBeClosed
   public static CuFileHandle open(CuFileDriver driver, FileChannel channel, CuFilePolicy policy) {
-    return open(driver, () -> OpenFile.open(channel), new Opening("", policy));
-  }
-
-  @MustBeClosed
-  @SuppressWarnings("MustBeClosed") // the call closes the hold
-  private static CuFileHandle open(CuFileDriver driver, Supplier<OpenFile> open, Opening what) {
-    CuFileHold hold = CuFileHold.open("a file being opened", driver);
-    TransferThreads.Task<CuFileHandle> task =
-        TransferThreads.instance()
-            .start(() -> opened(driver, open.get(), what.policy), hold::close, CuFileHandle::close);
-    Duration timeout = driver.options().openTimeout();
-    if (!task.awaitThroughInterrupts(timeout) && task.leave()) {
-      throw CuFileException.unfinished(
-          "open", new CuFileException.Where(what.path, -1, -1, "", "not over after " + timeout));
-    }
-    return task.answer();
-  }
-
-  /** What is being opened. */
-  private record Opening(String path, CuFilePolicy policy) {}
-
-  @MustBeClosed
-  private static CuFileHandle opened(CuFileDriver driver, OpenFile file, CuFilePolicy policy) {
-    boolean made = false;
-    Registration found = null;
-    try {
-      found = Registration.of(driver, file, policy);
-      CuFileHandle out = new CuFileHandle(driver, file, policy, found);
-      made = true;
-      return out;
-    } finally {
-      if (!made) {
-        if (found != null && found.route() != CuFileRoute.POSIX) {
-          CuFileCalls.cuFileHandleDeregister(found.handle());
-        }
-        file.close();
-      }
-    }
+    return FileOpening.open(driver, () -> OpenFile.open(channel), "", policy, CuFileHandle::new);
   }
 
   /**
@@ -173,9 +140,19 @@ public final class CuFileHandle extends NativeResource {
    * The file's size now.
    *
    * @return bytes
+   * @throws CuFileException if the file system says no, or has not answered within {@link
+   *     CuFileOptions#callTimeout()}
    */
   public long sizeBytes() {
-    return answered("fstat", using(() -> CuFileCalls.fileSize(file.buffered())), -1, -1);
+    acquire();
+    return answered(
+        "fstat",
+        driver.within(
+            "fstat",
+            file.where(-1, -1, ""),
+            () -> CuFileCalls.fileSize(file.buffered()),
+            this::release,
+            size -> {}));
   }
 
   /**
@@ -183,18 +160,20 @@ public final class CuFileHandle extends NativeResource {
    *
    * @throws CuFileException if the file system says no, or has not answered in time
    */
-  @SuppressWarnings("MustBeClosed") // the call closes the hold
   public void sync() {
-    CuFileHold hold = CuFileHold.open("a transfer", this);
-    TransferThreads.Task<Long> task =
-        TransferThreads.instance()
-            .start(() -> (long) CuFileCalls.fdatasync(file.buffered()), hold::close, answer -> {});
-    Duration timeout = mover.timeout();
-    if (!task.awaitThroughInterrupts(timeout) && task.leave()) {
-      throw CuFileException.unfinished(
-          "fdatasync", file.where(-1, -1, "not over after " + timeout));
-    }
-    answered("fdatasync", task.answer(), -1, -1);
+    acquire();
+    Duration limit = mover.timeout();
+    long answer =
+        driver
+            .late()
+            .run(
+                limit,
+                () -> (long) CuFileCalls.fdatasync(file.buffered()),
+                this::release,
+                nothing -> {},
+                waited ->
+                    CuFileException.unfinished("fdatasync", file.where(-1, -1, ""), limit, waited));
+    answered("fdatasync", answer);
   }
 
   /**
@@ -249,7 +228,6 @@ public final class CuFileHandle extends NativeResource {
    * @throws IllegalStateException if this file or the buffer is closed
    * @wraps {@code cuFileRead}; cufile.h, cuFile 1.0 and later
    */
-  @SuppressWarnings("MustBeClosed") // the mover closes the hold
   public CuFileTransfer read(
       CuFileBuffer target,
       long targetOffsetBytes,
@@ -257,9 +235,12 @@ public final class CuFileHandle extends NativeResource {
       long lengthBytes,
       Duration timeout)
       throws InterruptedException {
-    CuFileOperation.Work work =
-        work(false, target, targetOffsetBytes, fileOffsetBytes, lengthBytes);
-    return mover.moveInterruptibly(work, target.memory(), Mover.hold(this, target), timeout);
+    check(target, targetOffsetBytes, fileOffsetBytes, lengthBytes);
+    return mover.moveInterruptibly(
+        new CuFileOperation.Work(false, lengthBytes, fileOffsetBytes, targetOffsetBytes),
+        target.memory(),
+        begin(target),
+        timeout);
   }
 
   /**
@@ -278,7 +259,6 @@ public final class CuFileHandle extends NativeResource {
    * @throws IllegalStateException if this file or the buffer is closed
    * @wraps {@code cuFileWrite}; cufile.h, cuFile 1.0 and later
    */
-  @SuppressWarnings("MustBeClosed") // the mover closes the hold
   public CuFileTransfer write(
       CuFileBuffer source,
       long sourceOffsetBytes,
@@ -286,8 +266,12 @@ public final class CuFileHandle extends NativeResource {
       long lengthBytes,
       Duration timeout)
       throws InterruptedException {
-    CuFileOperation.Work work = work(true, source, sourceOffsetBytes, fileOffsetBytes, lengthBytes);
-    return mover.moveInterruptibly(work, source.memory(), Mover.hold(this, source), timeout);
+    check(source, sourceOffsetBytes, fileOffsetBytes, lengthBytes);
+    return mover.moveInterruptibly(
+        new CuFileOperation.Work(true, lengthBytes, fileOffsetBytes, sourceOffsetBytes),
+        source.memory(),
+        begin(source),
+        timeout);
   }
 
   /**
@@ -406,15 +390,28 @@ public final class CuFileHandle extends NativeResource {
         new CuFileOperation.Work(true, lengthBytes, fileOffsetBytes, sourceOffsetBytes));
   }
 
+  /**
+   * Closes the file.
+   *
+   * @throws CuFileException if that is not over within {@link CuFileOptions#callTimeout()}; the
+   *     driver stays open then until it is
+   */
   @Override
   protected void free() {
-    try {
-      if (route != CuFileRoute.POSIX) {
-        CuFileCalls.cuFileHandleDeregister(handle);
-      }
-    } finally {
-      file.close();
-    }
+    driver.call(
+        route != CuFileRoute.POSIX ? "cuFileHandleDeregister" : "close",
+        file.where(-1, -1, ""),
+        () -> {
+          try {
+            if (route != CuFileRoute.POSIX) {
+              CuFileCalls.cuFileHandleDeregister(handle);
+            }
+          } finally {
+            file.close();
+          }
+          return null;
+        },
+        done -> {});
   }
 
   @Override
@@ -432,6 +429,10 @@ public final class CuFileHandle extends NativeResource {
 
   OpenFile file() {
     return file;
+  }
+
+  CuFileDriver driver() {
+    return driver;
   }
 
   Duration transferTimeout() {
@@ -454,18 +455,18 @@ public final class CuFileHandle extends NativeResource {
     }
   }
 
-  @SuppressWarnings("MustBeClosed") // the mover closes the hold
   private CuFileTransfer transfer(
       boolean write, CuFileBuffer buffer, long bufferOffset, long fileOffset, long lengthBytes) {
-    CuFileOperation.Work work = work(write, buffer, bufferOffset, fileOffset, lengthBytes);
-    if (Mover.isLimited(mover.timeout())) {
-      return mover.move(work, buffer.memory(), Mover.hold(this, buffer), mover.timeout());
+    check(buffer, bufferOffset, fileOffset, lengthBytes);
+    if (mover.isLimited()) {
+      return moveNow(
+          buffer, new CuFileOperation.Work(write, lengthBytes, fileOffset, bufferOffset));
     }
     acquire();
     try {
       buffer.begin();
       try {
-        return mover.moveHere(work, buffer.memory());
+        return mover.moveHere(write, buffer.memory(), bufferOffset, fileOffset, lengthBytes);
       } finally {
         buffer.end();
       }
@@ -474,11 +475,28 @@ public final class CuFileHandle extends NativeResource {
     }
   }
 
-  private static CuFileOperation.Work work(
-      boolean write, CuFileBuffer buffer, long bufferOffset, long fileOffset, long lengthBytes) {
+  private static void check(
+      CuFileBuffer buffer, long bufferOffset, long fileOffset, long lengthBytes) {
     Objects.checkFromIndexSize(bufferOffset, lengthBytes, buffer.memory().lengthBytes());
     requireOffset(fileOffset, lengthBytes);
-    return new CuFileOperation.Work(write, lengthBytes, fileOffset, bufferOffset);
+  }
+
+  /** Keeps this and a buffer open until what it answers is run, once. */
+  private Runnable begin(CuFileBuffer buffer) {
+    acquire();
+    boolean begun = false;
+    try {
+      buffer.begin();
+      begun = true;
+    } finally {
+      if (!begun) {
+        release();
+      }
+    }
+    return () -> {
+      buffer.end();
+      release();
+    };
   }
 
   @SuppressWarnings("MustBeClosed") // the mover closes the hold
@@ -488,20 +506,28 @@ public final class CuFileHandle extends NativeResource {
     return mover.move(
         new CuFileOperation.Work(write, memory.lengthBytes(), fileOffset, 0),
         memory,
-        Mover.hold(this, memory.owners()),
+        hold(memory)::close,
         mover.timeout());
   }
 
-  private long answered(String call, long answer, long offset, long lengthBytes) {
+  @MustBeClosed
+  private CuFileHold hold(CuFileMemory memory) {
+    NativeResource[] owners = memory.owners();
+    NativeResource[] all = new NativeResource[owners.length + 1];
+    all[0] = this;
+    System.arraycopy(owners, 0, all, 1, owners.length);
+    return CuFileHold.open("a transfer", all);
+  }
+
+  private long answered(String call, long answer) {
     if (answer < 0) {
-      throw CuFileException.ofNegative(call, answer, file.where(offset, lengthBytes, ""));
+      throw CuFileException.ofNegative(call, answer, file.where(-1, -1, ""));
     }
     return answer;
   }
 
-  /** A transfer at once, of an operation or a batch. */
-  @SuppressWarnings("MustBeClosed") // the mover closes the hold
+  /** A transfer at once, also of an operation or a batch. */
   CuFileTransfer moveNow(CuFileBuffer buffer, CuFileOperation.Work work) {
-    return mover.move(work, buffer.memory(), Mover.hold(this, buffer), mover.timeout());
+    return mover.move(work, buffer.memory(), begin(buffer), mover.timeout());
   }
 }

@@ -137,6 +137,17 @@ public final class CuFileMemory {
     return contextAddress;
   }
 
+  /** What a call about all of this is about. */
+  CuFileException.Where where() {
+    return new CuFileException.Where(
+        "", -1, lengthBytes(), "", "address=0x" + Long.toHexString(address()) + place());
+  }
+
+  /** The device in words, nothing for memory of the host. */
+  String place() {
+    return context == null ? "" : " device=" + context.device().cudaOrdinal();
+  }
+
   void requireOpen() {
     range.requireOpen();
   }

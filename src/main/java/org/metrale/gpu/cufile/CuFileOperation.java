@@ -18,6 +18,10 @@ import org.metrale.gpu.cuda.CudaStream;
  * cuFile the transfer is made in the caller's thread, once the stream is idle, and is done when the
  * call returns.
  *
+ * <p>If the call that queues it has not returned within {@link CuFileOptions#transferTimeout()},
+ * its caller gets an exception instead of this object. What it uses stays open until cuFile is done
+ * with it; {@link CuFileDriver#abandonedOperations()} counts such operations.
+ *
  * <p><b>Threading:</b> safe for any number of threads.
  */
 public final class CuFileOperation extends NativeResource {
@@ -77,6 +81,14 @@ public final class CuFileOperation extends NativeResource {
       synchronized (LEFT) {
         LEFT.removeIf(CuFileOperation::closeIfOver);
       }
+    }
+  }
+
+  /** How many operations of a driver were left behind and are not over. */
+  static int left(CuFileDriver driver) {
+    synchronized (LEFT) {
+      LEFT.removeIf(CuFileOperation::closeIfOver);
+      return (int) LEFT.stream().filter(one -> one.file.driver() == driver).count();
     }
   }
 
@@ -142,17 +154,26 @@ public final class CuFileOperation extends NativeResource {
   private void submit(CuFileBuffer buffer, CudaStream stream) {
     CuFileSpan span = file.span(buffer.memory());
     CuFileException.Where where =
-        file.file().where(work.fileOffsetBytes, work.lengthBytes, "route=" + file.route());
-    Duration timeout = file.transferTimeout();
+        file.file()
+            .where(
+                work.fileOffsetBytes,
+                work.lengthBytes,
+                "route=" + file.route() + buffer.memory().place());
+    Duration limit = file.transferTimeout();
     acquire();
     queueing = true;
-    TransferThreads.Task<Object> task =
-        TransferThreads.instance()
-            .start(() -> submit(span, stream.address(), where), this::returned, answer -> {});
-    if (!task.awaitThroughInterrupts(timeout) && task.leave()) {
-      throw CuFileException.unfinished(work.write ? "cuFileWriteAsync" : "cuFileReadAsync", where);
-    }
-    task.answer();
+    file.driver()
+        .late()
+        .run(
+            limit,
+            () -> submit(span, stream.address(), where),
+            this::returned,
+            nothing -> {},
+            waited -> CuFileException.unfinished(call(), where, limit, waited));
+  }
+
+  private String call() {
+    return work.write ? "cuFileWriteAsync" : "cuFileReadAsync";
   }
 
   private Object submit(CuFileSpan span, long stream, CuFileException.Where where) {
@@ -203,11 +224,7 @@ public final class CuFileOperation extends NativeResource {
       return Optional.empty();
     }
     if (answer < 0) {
-      throw file.failed(
-          work.write ? "cuFileWriteAsync" : "cuFileReadAsync",
-          answer,
-          work.fileOffsetBytes,
-          work.lengthBytes);
+      throw file.failed(call(), answer, work.fileOffsetBytes, work.lengthBytes);
     }
     CuFileRoute route = file.route();
     return Optional.of(new CuFileTransfer(answer, route, file.directBytes(work, answer)));

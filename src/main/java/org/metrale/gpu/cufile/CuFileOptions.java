@@ -12,8 +12,10 @@ import java.util.Optional;
  *     thread. A multiple of 64 KiB
  * @param logFolder where cuFile writes its {@code cufile.log}; empty leaves it to cuFile's own
  *     settings, which is the working directory by default
- * @param openTimeout how long opening cuFile's driver may take before the driver does without it,
- *     closing it, and opening a file
+ * @param callTimeout how long a call that moves no bytes may take: opening cuFile's driver, which
+ *     is then done without, closing it, opening and closing files, registering memory, making
+ *     batches, asking for properties, parameters, statistics and sizes. With {@code
+ *     ChronoUnit.FOREVER.getDuration()} all but the first two are made in the caller's thread
  * @param useCuFile false keeps away from cuFile altogether
  * @param transferTimeout how long a transfer may take where the call says no time of its own; with
  *     {@code ChronoUnit.FOREVER.getDuration()} it is made in the caller's thread, as fast as in C
@@ -23,7 +25,7 @@ public record CuFileOptions(
     int threads,
     long taskSizeBytes,
     Optional<Path> logFolder,
-    Duration openTimeout,
+    Duration callTimeout,
     boolean useCuFile,
     Duration transferTimeout) {
   private static final long TASK_STEP_BYTES = 64 << 10;
@@ -34,7 +36,7 @@ public record CuFileOptions(
    * @param threads at least 1
    * @param taskSizeBytes a multiple of 64 KiB, at least that
    * @param logFolder where the log goes
-   * @param openTimeout positive
+   * @param callTimeout positive
    * @param useCuFile whether cuFile is used
    * @param transferTimeout positive
    * @throws IllegalArgumentException if one is out of range
@@ -47,8 +49,8 @@ public record CuFileOptions(
       throw new IllegalArgumentException(
           "taskSizeBytes " + taskSizeBytes + " is no multiple of " + TASK_STEP_BYTES);
     }
-    if (openTimeout.isNegative() || openTimeout.isZero()) {
-      throw new IllegalArgumentException("openTimeout " + openTimeout + " is not positive");
+    if (callTimeout.isNegative() || callTimeout.isZero()) {
+      throw new IllegalArgumentException("callTimeout " + callTimeout + " is not positive");
     }
     if (transferTimeout.isNegative() || transferTimeout.isZero()) {
       throw new IllegalArgumentException("transferTimeout " + transferTimeout + " is not positive");
@@ -56,8 +58,8 @@ public record CuFileOptions(
   }
 
   /**
-   * Four threads at most, 4 MiB a task, the log in the folder for temporary files, ten seconds to
-   * open and a minute for a transfer.
+   * Four threads at most, 4 MiB a task, the log in the folder for temporary files, ten seconds for
+   * a call and a minute for a transfer.
    *
    * @return the options that are used where none are given
    */
@@ -80,7 +82,7 @@ public record CuFileOptions(
    */
   public CuFileOptions withThreads(int threads, long taskSizeBytes) {
     return new CuFileOptions(
-        threads, taskSizeBytes, logFolder, openTimeout, useCuFile, transferTimeout);
+        threads, taskSizeBytes, logFolder, callTimeout, useCuFile, transferTimeout);
   }
 
   /**
@@ -90,7 +92,7 @@ public record CuFileOptions(
    */
   public CuFileOptions withoutCuFile() {
     return new CuFileOptions(
-        threads, taskSizeBytes, logFolder, openTimeout, false, transferTimeout);
+        threads, taskSizeBytes, logFolder, callTimeout, false, transferTimeout);
   }
 
   /**
@@ -101,17 +103,17 @@ public record CuFileOptions(
    */
   public CuFileOptions withLogFolder(Path folder) {
     return new CuFileOptions(
-        threads, taskSizeBytes, Optional.of(folder), openTimeout, useCuFile, transferTimeout);
+        threads, taskSizeBytes, Optional.of(folder), callTimeout, useCuFile, transferTimeout);
   }
 
   /**
    * The same with other times.
    *
-   * @param opening how long opening the driver or a file may take
+   * @param calls how long a call that moves no bytes may take
    * @param transfer how long a transfer may take where the call says no time of its own
    * @return new options
    */
-  public CuFileOptions withTimeouts(Duration opening, Duration transfer) {
-    return new CuFileOptions(threads, taskSizeBytes, logFolder, opening, useCuFile, transfer);
+  public CuFileOptions withTimeouts(Duration calls, Duration transfer) {
+    return new CuFileOptions(threads, taskSizeBytes, logFolder, calls, useCuFile, transfer);
   }
 }

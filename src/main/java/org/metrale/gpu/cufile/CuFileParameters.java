@@ -4,9 +4,16 @@ package org.metrale.gpu.cufile;
  * cuFile's parameters, as its configuration file has them.
  *
  * <p>Most are taken when the driver is opened; set later they are refused by cuFile.
+ *
+ * <p><b>Threading:</b> safe for any number of threads. <b>Blocking:</b> at most {@link
+ * CuFileOptions#callTimeout()} each, then a {@link CuFileException} that says so.
  */
 public final class CuFileParameters {
-  CuFileParameters() {}
+  private final CuFileDriver driver;
+
+  CuFileParameters(CuFileDriver driver) {
+    this.driver = driver;
+  }
 
   /** Parameters that are numbers, with the header's numbers. */
   public enum Size {
@@ -107,7 +114,8 @@ public final class CuFileParameters {
    * @wraps {@code cuFileGetParameterSizeT}; cufile.h, cuFile 1.14 and later
    */
   public long value(Size parameter) {
-    return CuFileCalls.cuFileGetParameterSizeT(parameter.number);
+    return driver.call(
+        "cuFileGetParameterSizeT", () -> CuFileCalls.cuFileGetParameterSizeT(parameter.number));
   }
 
   /**
@@ -119,7 +127,8 @@ public final class CuFileParameters {
    * @wraps {@code cuFileGetParameterBool}; cufile.h, cuFile 1.14 and later
    */
   public boolean isOn(Flag parameter) {
-    return CuFileCalls.cuFileGetParameterBool(parameter.number);
+    return driver.call(
+        "cuFileGetParameterBool", () -> CuFileCalls.cuFileGetParameterBool(parameter.number));
   }
 
   /**
@@ -131,7 +140,8 @@ public final class CuFileParameters {
    * @wraps {@code cuFileGetParameterString}; cufile.h, cuFile 1.14 and later
    */
   public String value(Text parameter) {
-    return CuFileCalls.cuFileGetParameterString(parameter.number);
+    return driver.call(
+        "cuFileGetParameterString", () -> CuFileCalls.cuFileGetParameterString(parameter.number));
   }
 
   /**
@@ -143,7 +153,12 @@ public final class CuFileParameters {
    * @wraps {@code cuFileSetParameterSizeT}; cufile.h, cuFile 1.14 and later
    */
   public void set(Size parameter, long value) {
-    CuFileCalls.cuFileSetParameterSizeT(parameter.number, value);
+    driver.call(
+        "cuFileSetParameterSizeT",
+        () -> {
+          CuFileCalls.cuFileSetParameterSizeT(parameter.number, value);
+          return null;
+        });
   }
 
   /**
@@ -155,7 +170,12 @@ public final class CuFileParameters {
    * @wraps {@code cuFileSetParameterBool}; cufile.h, cuFile 1.14 and later
    */
   public void set(Flag parameter, boolean on) {
-    CuFileCalls.cuFileSetParameterBool(parameter.number, on);
+    driver.call(
+        "cuFileSetParameterBool",
+        () -> {
+          CuFileCalls.cuFileSetParameterBool(parameter.number, on);
+          return null;
+        });
   }
 
   /**
@@ -167,6 +187,11 @@ public final class CuFileParameters {
    * @wraps {@code cuFileSetParameterString}; cufile.h, cuFile 1.14 and later
    */
   public void set(Text parameter, String value) {
-    CuFileCalls.cuFileSetParameterString(parameter.number, value);
+    driver.call(
+        "cuFileSetParameterString",
+        () -> {
+          CuFileCalls.cuFileSetParameterString(parameter.number, value);
+          return null;
+        });
   }
 }

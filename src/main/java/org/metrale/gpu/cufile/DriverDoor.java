@@ -2,9 +2,10 @@ package org.metrale.gpu.cufile;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-import org.metrale.gpu.Backoff;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeoutException;
+import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeLibrary;
 import org.metrale.gpu.cufile.CuFileException.Where;
@@ -70,8 +71,7 @@ final class DriverDoor {
   /** Closes for one user; the last one closes cuFile's driver, which may take its time. */
   synchronized void close(CuFileOptions options) {
     if (--users == 0) {
-      underWay = new Attempt(CuFileCalls::cuFileDriverClose);
-      underWay.start("metrale-cufile-close");
+      underWay = new Attempt(false, CuFileCalls::cuFileDriverClose);
       GpuException problem = endOf("cuFileDriverClose", options);
       if (problem != null) {
         throw problem;
@@ -87,9 +87,7 @@ final class DriverDoor {
       }
     }
     if (underWay == null) {
-      underWay = new Attempt(() -> CuFileCalls.cuFileDriverOpen(Where.NOWHERE));
-      underWay.opens = true;
-      underWay.start("metrale-cufile-open");
+      underWay = new Attempt(true, () -> CuFileCalls.cuFileDriverOpen(Where.NOWHERE));
     }
     return endOf("cuFileDriverOpen", options);
   }
@@ -100,76 +98,43 @@ final class DriverDoor {
    */
   private GpuException endOf(String call, CuFileOptions options) {
     // One wait is enough; after that it only counts whether it has come back meanwhile.
-    long limit = underWay.late ? 0 : Backoff.nanos(options.openTimeout());
-    if (underWay.isOverWithin(limit)) {
-      Attempt ended = underWay;
-      underWay = null;
-      return ended.answer();
+    Duration limit = underWay.late ? Duration.ZERO : options.callTimeout();
+    boolean over = true;
+    try {
+      BoundedCall.await(underWay.over, limit);
+      return null;
+    } catch (GpuException e) {
+      return e;
+    } catch (TimeoutException e) {
+      over = false;
+      underWay.late = true;
+      return CuFileException.of(
+          call,
+          CuFileResult.DRIVER_NOT_INITIALIZED,
+          Where.note("has not returned in " + options.callTimeout()));
+    } finally {
+      underWay = over ? null : underWay;
     }
-    underWay.late = true;
-    return CuFileException.of(
-        call,
-        CuFileResult.DRIVER_NOT_INITIALIZED,
-        Where.note("has not returned in " + options.openTimeout()));
   }
 
   /** One call, by a thread that may be left behind. */
-  private static final class Attempt implements Runnable {
-    private final CountDownLatch over = new CountDownLatch(1);
-    private final Runnable call;
-    private RuntimeException problem;
+  private static final class Attempt {
+    /** Whether it opens the driver, else it closes it. */
+    private final boolean opens;
 
-    /** It opens the driver, else it closes it; guarded by the door. */
-    private boolean opens;
+    private final CompletableFuture<Boolean> over;
 
-    /** Somebody has waited for it in vain; guarded by the door. */
+    /** Somebody has waited for it in vain. */
     private boolean late;
 
-    Attempt(Runnable call) {
-      this.call = call;
-    }
-
-    boolean isOverWithin(long nanos) {
-      boolean interrupted = false;
-      long begin = System.nanoTime();
-      try {
-        while (true) {
-          try {
-            return over.await(nanos - (System.nanoTime() - begin), TimeUnit.NANOSECONDS);
-          } catch (InterruptedException e) {
-            interrupted = true;
-          }
-        }
-      } finally {
-        if (interrupted) {
-          Thread.currentThread().interrupt();
-        }
-      }
-    }
-
-    void start(String name) {
-      Thread thread = new Thread(this, name);
-      thread.setDaemon(true);
-      thread.start();
-    }
-
-    @Override
-    public void run() {
-      try {
-        call.run();
-      } catch (RuntimeException e) {
-        problem = e;
-      } finally {
-        over.countDown();
-      }
-    }
-
-    /** Null, or why cuFile's driver cannot be used. */
-    private GpuException answer() {
-      if (problem == null || problem instanceof GpuException) {
-        return (GpuException) problem;
-      }
-      throw problem;
+    Attempt(boolean opens, Runnable call) {
+      this.opens = opens;
+      this.over =
+          BoundedCall.start(
+              () -> {
+                call.run();
+                return true;
+              });
     }
   }
 }

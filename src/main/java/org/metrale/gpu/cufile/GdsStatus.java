@@ -4,9 +4,14 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeoutException;
+import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeLibrary;
 
@@ -54,23 +59,25 @@ public record GdsStatus(
    * @return what was found
    */
   public static GdsStatus look(Path file) {
-    return look(file, null, "not opened", null);
+    return look(file, null, "not opened", null, CuFileOptions.defaults().callTimeout());
   }
 
   static GdsStatus of(CuFileDriver driver, Path file) {
     Optional<GpuException> problem = driver.unavailabilityCause();
+    Duration limit = driver.options().callTimeout();
     return problem.isPresent()
-        ? look(file, null, problem.get().getMessage(), problem.get())
-        : look(file, driver.properties(), "open", null);
+        ? look(file, null, problem.get().getMessage(), problem.get(), limit)
+        : look(file, driver.properties(), "open", null, limit);
   }
 
   private static GdsStatus look(
-      Path file, CuFileProperties properties, String driver, GpuException problem) {
-    long[] storage = storage(file);
-    String fileSystem = storage[0] < 0 ? FileSystems.ofFolder(file) : FileSystems.name(storage[0]);
+      Path file, CuFileProperties properties, String driver, GpuException problem, Duration limit) {
+    Storage storage = Storage.of(file, limit);
     boolean emulated = NativeLibrary.CUFILE.isEmulated();
     CuFileRoute route =
-        properties == null ? CuFileRoute.POSIX : Routes.of(properties, fileSystem, storage[1] != 0);
+        properties == null
+            ? CuFileRoute.POSIX
+            : Routes.of(properties, storage.fileSystem, storage.alignment != 0);
     Optional<CuFileProperties> known = Optional.ofNullable(properties);
     return new GdsStatus(
         file,
@@ -83,18 +90,17 @@ public record GdsStatus(
         known.map(CuFileProperties::hasP2pDma),
         known.map(CuFileProperties::isCompatAllowed),
         usedConfiguration(emulated),
-        fileSystem,
-        storage[1],
+        storage.fileSystem,
+        storage.alignment,
         CuFileCalls.pageBytes(),
-        reasons(route, known, problem, fileSystem, storage[1]));
+        reasons(route, known, problem, storage));
   }
 
   private static List<String> reasons(
       CuFileRoute route,
       Optional<CuFileProperties> properties,
       GpuException problem,
-      String fileSystem,
-      long alignment) {
+      Storage storage) {
     List<String> out = new ArrayList<>();
     if (route == CuFileRoute.GDS || route == CuFileRoute.P2PDMA) {
       return out;
@@ -117,32 +123,51 @@ public record GdsStatus(
           "neither the nvidia-fs module is loaded nor peer-to-peer DMA switched on (use_pci_p2pdma"
               + " in cufile.json, and the driver's own setting)");
     }
-    if (Routes.isMemory(fileSystem)) {
-      out.add("a device cannot read from " + fileSystem + " by itself");
+    if (!storage.silence.isEmpty()) {
+      out.add(storage.silence);
     }
-    if (alignment == 0) {
-      out.add(fileSystem + " refuses direct transfers (O_DIRECT)");
+    if (Routes.isMemory(storage.fileSystem)) {
+      out.add("a device cannot read from " + storage.fileSystem + " by itself");
+    }
+    if (storage.alignment == 0) {
+      out.add(storage.fileSystem + " refuses direct transfers (O_DIRECT)");
     }
     if (out.isEmpty()) {
-      out.add("cuFile does not support GPUDirect Storage on " + fileSystem + " here");
+      out.add("cuFile does not support GPUDirect Storage on " + storage.fileSystem + " here");
     }
     return out;
   }
 
-  /** The kernel's number of the file system or -1, and the alignment. */
-  private static long[] storage(Path file) {
-    if (!Files.isRegularFile(file)) {
-      return new long[] {-1, -1};
-    }
-    try {
-      OpenFile open = OpenFile.open(file, java.util.Set.of());
+  /**
+   * What a file lies on.
+   *
+   * @param silence what to say if the file system has not answered in time, or an empty text
+   */
+  private record Storage(String fileSystem, long alignment, String silence) {
+    /** Asks in a thread that may be left behind: a file system of the network may not answer. */
+    static Storage of(Path file, Duration limit) {
+      CompletableFuture<Storage> answer = BoundedCall.start(() -> of(file));
       try {
-        return new long[] {CuFileCalls.fileSystem(open.buffered()), open.offsetAlignment()};
-      } finally {
-        open.close();
+        return BoundedCall.await(answer, limit);
+      } catch (TimeoutException e) {
+        return new Storage("unknown", -1, "its file system has not answered in " + limit);
       }
-    } catch (GpuException e) {
-      return new long[] {-1, -1}; // it may not be read
+    }
+
+    private static Storage of(Path file) {
+      if (Files.isRegularFile(file)) {
+        try {
+          OpenFile open = OpenFile.open(file, Set.of());
+          try {
+            return new Storage(open.fileSystem(), open.offsetAlignment(), "");
+          } finally {
+            open.close();
+          }
+        } catch (GpuException e) {
+          return new Storage(FileSystems.ofFolder(file), -1, ""); // it may not be read
+        }
+      }
+      return new Storage(FileSystems.ofFolder(file), -1, "");
     }
   }
 

@@ -1,9 +1,9 @@
 package org.metrale.gpu.cufile;
 
-import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
-import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.CallLimit;
+import org.metrale.gpu.LeavableCall;
 
 /**
  * How the bytes of one file are moved: by cuFile or by the file system's calls, alone or shared,
@@ -13,14 +13,18 @@ final class Mover {
   /** What cuFile itself asks of offsets, lengths and addresses for the way to a device. */
   private static final long DEVICE_STEP_BYTES = 4096;
 
-  /** What nanoseconds cannot count: some 292 years. */
-  private static final long LONGEST_SECONDS = Long.MAX_VALUE / 1_000_000_000;
-
   private final CuFileDriver driver;
   private final OpenFile file;
   private final CuFilePolicy policy;
   private final long handle;
   private final CuFileRoute route;
+  private final boolean limited;
+
+  /** What the middle of a transfer begins and ends at. */
+  private final long readStep;
+
+  /** The same of a write: ends and middle must not share a page. */
+  private final long writeStep;
 
   Mover(CuFileDriver driver, OpenFile file, CuFilePolicy policy, long handle, CuFileRoute route) {
     this.driver = driver;
@@ -28,6 +32,9 @@ final class Mover {
     this.policy = policy;
     this.handle = handle;
     this.route = route;
+    this.readStep = Math.max(DEVICE_STEP_BYTES, file.offsetAlignment());
+    this.writeStep = Math.max(readStep, CuFileCalls.pageBytes());
+    this.limited = CallLimit.isLimited(timeout());
   }
 
   CuFileSpan span(CuFileMemory memory) {
@@ -51,67 +58,84 @@ final class Mover {
     return aligned && route != CuFileRoute.COMPAT ? doneBytes : 0;
   }
 
-  /** Whether a time can pass at all. What can wait for ever needs no thread that is left behind. */
-  static boolean isLimited(Duration timeout) {
-    return timeout.toSeconds() < LONGEST_SECONDS;
+  /** Whether transfers have a time at all; if not the caller's thread makes them. */
+  boolean isLimited() {
+    return limited;
   }
 
-  /** Moves bytes in the caller's thread, however long it takes; the caller keeps both open. */
-  CuFileTransfer moveHere(CuFileOperation.Work work, CuFileMemory memory) {
-    Move move = new Move(work, memory);
-    return move.result(move.run());
+  /**
+   * Moves bytes in the caller's thread, however long it takes; the caller keeps both open. What
+   * cuFile takes as it is makes no object but the answer.
+   */
+  CuFileTransfer moveHere(
+      boolean write, CuFileMemory memory, long memoryOffset, long fileOffset, long lengthBytes) {
+    boolean aligned = (fileOffset | lengthBytes) % (write ? writeStep : readStep) == 0;
+    if (!isThroughCuFile(memory)
+        || driver.pool().isShared(lengthBytes)
+        || !(aligned || !isSplit(memory))) {
+      Move move =
+          new Move(new CuFileOperation.Work(write, lengthBytes, fileOffset, memoryOffset), memory);
+      return move.result(move.run());
+    }
+    long done =
+        write
+            ? CuFileCalls.cuFileWrite(handle, memory, lengthBytes, fileOffset, memoryOffset)
+            : CuFileCalls.cuFileRead(handle, memory, lengthBytes, fileOffset, memoryOffset);
+    if (done < 0) {
+      throw failed(write ? "cuFileWrite" : "cuFileRead", done, fileOffset, lengthBytes);
+    }
+    return new CuFileTransfer(done, route, aligned && route != CuFileRoute.COMPAT ? done : 0);
   }
 
   /**
    * Moves bytes between the file and a memory.
    *
-   * @param hold keeps both open; closed when the bytes have been moved, also if nobody waits for
+   * @param after lets go of both; runs when the bytes have been moved, also if nobody waits for
    *     that any more
    * @throws CuFileException if it fails, or has not ended in time
    */
   CuFileTransfer move(
-      CuFileOperation.Work work, CuFileMemory memory, CuFileHold hold, Duration timeout) {
-    Move move = begin(work, memory, hold);
-    if (!move.task.awaitThroughInterrupts(timeout) && move.task.leave()) {
-      throw move.unfinished(timeout);
-    }
-    return move.result(move.task.answer());
+      CuFileOperation.Work work, CuFileMemory memory, Runnable after, Duration timeout) {
+    Move move = new Move(work, memory);
+    return move.result(
+        driver
+            .late()
+            .run(
+                timeout,
+                move::run,
+                after,
+                nothing -> {},
+                waited -> move.unfinished(timeout, waited)));
   }
 
   /** The same for those who may be interrupted: the transfer goes on. */
   CuFileTransfer moveInterruptibly(
-      CuFileOperation.Work work, CuFileMemory memory, CuFileHold hold, Duration timeout)
+      CuFileOperation.Work work, CuFileMemory memory, Runnable after, Duration timeout)
       throws InterruptedException {
-    Move move = begin(work, memory, hold);
+    Move move = new Move(work, memory);
+    LeavableCall<Long> call = driver.late().start(move::run, after, nothing -> {});
     boolean ended = false;
     try {
-      ended = move.task.await(timeout) || !move.task.leave();
+      ended = call.await(timeout) || !call.leave();
     } catch (InterruptedException e) {
-      move.task.leave();
+      call.leave();
       throw e;
     }
     if (!ended) {
-      throw move.unfinished(timeout);
+      throw move.unfinished(timeout, call.elapsed());
     }
-    return move.result(move.task.answer());
-  }
-
-  @MustBeClosed
-  static CuFileHold hold(NativeResource file, NativeResource... others) {
-    NativeResource[] all = new NativeResource[others.length + 1];
-    all[0] = file;
-    System.arraycopy(others, 0, all, 1, others.length);
-    return CuFileHold.open("a transfer", all);
-  }
-
-  private Move begin(CuFileOperation.Work work, CuFileMemory memory, CuFileHold hold) {
-    Move move = new Move(work, memory);
-    move.task = TransferThreads.instance().start(move::run, hold::close, answer -> {});
-    return move;
+    return move.result(call.answer());
   }
 
   private boolean isThroughCuFile(CuFileMemory memory) {
     return route != CuFileRoute.POSIX && (memory.isOnDevice() || policy == CuFilePolicy.FORCE_GDS);
+  }
+
+  /** A forced way has no other for its ends, and its own mode for compatibility no alignment. */
+  private boolean isSplit(CuFileMemory memory) {
+    return policy == CuFilePolicy.ALLOW_COMPAT
+        && memory.isOnDevice()
+        && (route == CuFileRoute.GDS || route == CuFileRoute.P2PDMA);
   }
 
   /** One transfer. */
@@ -121,7 +145,6 @@ final class Mover {
     private final boolean throughCuFile;
     private final CuFileSpan span;
     private final AtomicLong direct = new AtomicLong();
-    private TransferThreads.Task<Long> task;
 
     Move(CuFileOperation.Work work, CuFileMemory memory) {
       this.work = work;
@@ -136,13 +159,12 @@ final class Mover {
           + (throughCuFile ? (work.write() ? "Write" : "Read") : (work.write() ? "write" : "read"));
     }
 
-    CuFileException unfinished(Duration timeout) {
+    CuFileException unfinished(Duration limit, Duration waited) {
       return CuFileException.unfinished(
           call(),
-          file.where(
-              work.fileOffsetBytes(),
-              work.lengthBytes(),
-              "not over after " + timeout + "; until it is, file and memory stay in use"));
+          file.where(work.fileOffsetBytes(), work.lengthBytes(), "route=" + route + memory.place()),
+          limit,
+          waited);
     }
 
     CuFileTransfer result(long done) {
@@ -171,12 +193,12 @@ final class Mover {
 
     /** The aligned middle straight to the device, the ragged ends through the page cache. */
     private long cuFile(long memoryOffset, long fileOffset, long lengthBytes) {
-      long step = step();
+      long step = work.write() ? writeStep : readStep;
       long head = (step - fileOffset % step) % step;
       long middle = Math.max(0, (lengthBytes - head) / step * step);
       if (middle == 0
           || middle == lengthBytes
-          || !isSplit()
+          || !isSplit(memory)
           || (memory.address() + memoryOffset + head) % DEVICE_STEP_BYTES != 0) {
         return whole(memoryOffset, fileOffset, lengthBytes, middle == lengthBytes);
       }
@@ -192,19 +214,6 @@ final class Mover {
       long tail = lengthBytes - done;
       long rest = tail == 0 ? 0 : posix(memoryOffset + done, fileOffset + done, tail);
       return rest < 0 ? done : done + rest;
-    }
-
-    /** A forced way has no other for its ends, and its own mode for compatibility no alignment. */
-    private boolean isSplit() {
-      return policy == CuFilePolicy.ALLOW_COMPAT
-          && memory.isOnDevice()
-          && (route == CuFileRoute.GDS || route == CuFileRoute.P2PDMA);
-    }
-
-    /** Ends and middle of a write must not share a page. */
-    private long step() {
-      long least = Math.max(DEVICE_STEP_BYTES, file.offsetAlignment());
-      return work.write() ? Math.max(least, CuFileCalls.pageBytes()) : least;
     }
 
     private long whole(long memoryOffset, long fileOffset, long lengthBytes, boolean aligned) {

@@ -31,7 +31,7 @@ final class Deriving {
       return Optional.empty();
     }
     try {
-      return Optional.of(new NcclCommunicator(renumbered(unnumbered), parent));
+      return Optional.of(NcclCommunicator.of(renumbered(unnumbered), parent));
     } catch (RuntimeException | Error e) {
       Joining.giveUp(unnumbered, e);
       throw e;

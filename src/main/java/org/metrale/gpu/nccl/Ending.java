@@ -2,6 +2,8 @@ package org.metrale.gpu.nccl;
 
 import java.lang.System.Logger.Level;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeoutException;
 import org.metrale.gpu.Backoff;
@@ -16,6 +18,9 @@ final class Ending {
 
   /** Completed when the abort has come back; null while there is none. Guarded by this. */
   private CompletableFuture<Integer> abort;
+
+  /** What is to be done after the abort, as long as there is none. Guarded by this. */
+  private final List<Runnable> afterAbort = new ArrayList<>();
 
   /** Completed when the destruction of an orderly close has come back; null before. */
   private volatile CompletableFuture<Integer> destruction;
@@ -46,7 +51,28 @@ final class Ending {
   synchronized void startAbort() {
     if (abort == null) {
       abort = BoundedCall.start(this::abort);
+      afterAbort.forEach(this::runAfterAbort);
+      afterAbort.clear();
     }
+  }
+
+  /** Does something when NCCL has let go of everything by an abort; never if that never is so. */
+  synchronized void whenAborted(Runnable then) {
+    if (abort == null) {
+      afterAbort.add(then);
+    } else {
+      runAfterAbort(then);
+    }
+  }
+
+  @SuppressWarnings("FutureReturnValueIgnored") // what goes wrong is said by the abort itself
+  private void runAfterAbort(Runnable then) {
+    abort.thenAccept(
+        code -> {
+          if (code == NcclCalls.SUCCESS) {
+            then.run();
+          }
+        });
   }
 
   private synchronized CompletableFuture<Integer> running() {

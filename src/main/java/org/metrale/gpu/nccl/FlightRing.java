@@ -22,18 +22,31 @@ final class FlightRing {
   private static final int PEER = 3;
   private static final int STREAM = 4;
   private static final int ISSUED = 5;
-  private static final int FINISHED = 6;
+
+  /** How many operations before it were no collectives. */
+  private static final int APART = 6;
 
   private static final int TYPE_SHIFT = 8;
   private static final int OP_SHIFT = 16;
 
-  /** Where an owner's call has the peer beside what else it is. */
-  static final int PEER_SHIFT = 48;
-
   private static final int BYTE = 0xff;
+
+  /** The first kind that is no collective, as are those after it. */
+  private static final int FIRST_APART = NcclOperationKind.SEND.code();
 
   private final int mask;
   private final long[] entries;
+
+  /**
+   * When operations ended: pairs of the last one that had, and when that was seen. As many pairs as
+   * operations, for each pair stands for one at least. Written by one at a time.
+   */
+  private final long[] ends;
+
+  private long endCount;
+
+  /** How many operations that were written are no collectives. */
+  private long apart;
 
   /** Keeps the buffers of operations that may still run reachable, and their owners open. */
   private final CudaBuffer[] buffers;
@@ -44,6 +57,7 @@ final class FlightRing {
   FlightRing(int capacity) {
     mask = capacity - 1;
     entries = new long[capacity * STRIDE];
+    ends = new long[2 * capacity];
     buffers = new CudaBuffer[2 * capacity];
     for (int i = 0; i < capacity; i++) {
       entries[i * STRIDE] = -1;
@@ -53,10 +67,6 @@ final class FlightRing {
   /** Kind, type and reduction in one number, as the shim takes it too. */
   static long what(NcclOperationKind kind, int type, int op) {
     return kind.code() | (type << TYPE_SHIFT) | ((long) op << OP_SHIFT);
-  }
-
-  static long withoutPeer(long what) {
-    return what & (1L << PEER_SHIFT) - 1;
   }
 
   static NcclOperationKind kindOf(long what) {
@@ -71,7 +81,7 @@ final class FlightRing {
     return mask + 1;
   }
 
-  /** Writes an operation that is about to be issued; {@code finish} and {@code publish} follow. */
+  /** Writes an operation that is about to be issued. */
   void write(long sequence, long what, long count, int peer, long stream) {
     int at = ((int) sequence & mask) * STRIDE;
     long[] all = entries;
@@ -81,7 +91,10 @@ final class FlightRing {
     all[at + PEER] = peer;
     all[at + STREAM] = stream;
     all[at + ISSUED] = NcclWatchdog.coarseNanos;
-    all[at + FINISHED] = 0;
+    all[at + APART] = apart;
+    if (kindCode(what) >= FIRST_APART) {
+      apart++;
+    }
     all[at + SEQUENCE] = sequence;
   }
 
@@ -145,18 +158,20 @@ final class FlightRing {
 
   /** Forgets an operation that was refused. */
   void drop(long sequence) {
-    entries[((int) sequence & mask) * STRIDE] = -1;
+    int at = ((int) sequence & mask) * STRIDE;
+    if (entries[at] == sequence && kindCode(entries[at + WHAT]) >= FIRST_APART) {
+      apart--;
+    }
+    entries[at] = -1;
     keep(sequence, null, null);
   }
 
-  /** Marks operations as done; their buffers stay reachable until the ring comes round. */
-  void finish(long first, long last, long nanos) {
-    for (long sequence = Math.max(first, last - mask); sequence <= last; sequence++) {
-      int index = (int) sequence & mask;
-      if (entries[index * STRIDE] == sequence) {
-        entries[index * STRIDE + FINISHED] = nanos;
-      }
-    }
+  /** Notes that all operations up to one are done; their buffers stay reachable for a while. */
+  void finish(long last, long nanos) {
+    int at = ((int) endCount & mask) * 2;
+    ends[at] = last;
+    ends[at + 1] = nanos;
+    endCount++;
   }
 
   long issuedNanos(long sequence) {
@@ -164,59 +179,48 @@ final class FlightRing {
   }
 
   NcclOperationKind kind(long sequence) {
-    return NcclOperationKind.of((int) entries[((int) sequence & mask) * STRIDE + WHAT] & BYTE);
+    return kindOf(entries[((int) sequence & mask) * STRIDE + WHAT]);
   }
 
   /** What is kept, oldest first. */
   List<NcclFlightRecord.Entry> read(long last, long completed, boolean failed) {
     List<NcclFlightRecord.Entry> out = new ArrayList<>();
+    long newestEnd = endCount;
+    long end = Math.max(0, newestEnd - mask);
     for (long sequence = Math.max(0, last - mask); sequence <= last; sequence++) {
       int at = ((int) sequence & mask) * STRIDE;
       if (entries[at] == sequence) {
+        long finished = 0;
         NcclFlightRecord.State state = NcclFlightRecord.State.RUNNING;
         if (sequence <= completed) {
           state = NcclFlightRecord.State.DONE;
+          while (end < newestEnd - 1 && ends[((int) end & mask) * 2] < sequence) {
+            end++;
+          }
+          finished = ends[((int) end & mask) * 2 + 1];
         } else if (failed) {
           state = NcclFlightRecord.State.FAILED;
         }
-        out.add(entry(at, sequence, state));
+        out.add(entry(at, sequence, state, finished));
       }
     }
     return out;
   }
 
-  private NcclFlightRecord.Entry entry(int at, long sequence, NcclFlightRecord.State state) {
-    return entry(
+  private NcclFlightRecord.Entry entry(
+      int at, long sequence, NcclFlightRecord.State state, long finished) {
+    long what = entries[at + WHAT];
+    return new NcclFlightRecord.Entry(
         sequence,
-        entries[at + WHAT],
+        kindCode(what) >= FIRST_APART ? -1 : sequence - entries[at + APART],
+        kindOf(what),
+        NcclDataType.name((int) (what >> TYPE_SHIFT) & BYTE),
+        (int) (what >> OP_SHIFT),
         entries[at + COUNT],
         (int) entries[at + PEER],
         entries[at + STREAM],
         state,
         entries[at + ISSUED],
-        entries[at + FINISHED]);
-  }
-
-  /** One operation, from the numbers that stand for it. */
-  static NcclFlightRecord.Entry entry(
-      long sequence,
-      long what,
-      long count,
-      int peer,
-      long stream,
-      NcclFlightRecord.State state,
-      long issued,
-      long finished) {
-    return new NcclFlightRecord.Entry(
-        sequence,
-        kindOf(what),
-        NcclDataType.name((int) (what >> TYPE_SHIFT) & BYTE),
-        (int) (what >> OP_SHIFT),
-        count,
-        peer,
-        stream,
-        state,
-        issued,
         finished);
   }
 }

@@ -8,7 +8,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.metrale.gpu.Backoff;
-import org.metrale.gpu.NativeResource;
 
 /**
  * Lets one caller at a time into a native communicator. A thread that comes again and again becomes
@@ -32,10 +31,12 @@ final class Gate {
   private static final int CLOSING = 4;
 
   private static final VarHandle STATE;
+  private static final VarHandle OWNER;
 
   static {
     try {
       STATE = MethodHandles.lookup().findVarHandle(Gate.class, "state", int.class);
+      OWNER = MethodHandles.lookup().findVarHandle(Gate.class, "owner", Owner.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -54,9 +55,9 @@ final class Gate {
   private volatile Owner owner;
 
   /** Who issued an operation last without owning the gate. Behind the gate. */
-  private Owner last;
+  private Thread last;
 
-  /** Native memory for owners; 0 before there was one. */
+  /** Native memory from which operations are issued; 0 before there was one. */
   private volatile long memory;
 
   Gate(RankState rank) {
@@ -65,7 +66,9 @@ final class Gate {
 
   /** The owner's record if the calling thread is it. */
   Owner mine() {
-    Owner known = owner;
+    // Without an order: what makes the thread an owner it wrote itself, and the call tells the
+    // rest.
+    Owner known = (Owner) OWNER.get(this);
     return known != null && known.thread == Thread.currentThread() ? known : null;
   }
 
@@ -218,28 +221,37 @@ final class Gate {
     return true;
   }
 
+  /** Native memory from which operations are issued. Behind the gate. */
+  long memory() {
+    long known = memory;
+    if (known == 0) {
+      known = NcclCalls.openRank(rank.handle());
+      memory = known;
+    }
+    return known;
+  }
+
   /**
    * Makes the calling thread the owner if it was here last time too. Behind the gate.
    *
    * @param next the number of the next operation
    */
   void reward(long next) {
-    if (isShut()) {
+    if (isShut() || rank.failure() != null) {
       // Nobody would take it away again.
       return;
     }
     Thread me = Thread.currentThread();
-    if (last == null || last.thread != me) {
-      last = new Owner(me);
+    if (last != me) {
+      last = me;
       return;
     }
-    if (memory == 0) {
-      memory = NcclCalls.openRank();
+    long epoch = NcclCalls.own(memory(), rank.events.address(), rank.events.capacity(), next);
+    owner = new Owner(me, memory, epoch, next);
+    if (rank.failure() != null) {
+      // Who failed it may have looked before.
+      disown();
     }
-    last.memory = memory;
-    last.epoch =
-        NcclCalls.own(memory, rank.handle(), rank.events.address(), rank.events.capacity(), next);
-    owner = last;
   }
 
   /** Leaves; the gate opens unless it was shut meanwhile. */
@@ -291,24 +303,14 @@ final class Gate {
     return now == INSIDE || now == CHECKING || now == CLOSING || (known != null && known.isBusy());
   }
 
-  /** What the owner is just issuing with a memory, after {@link #disown} and a barrier. */
-  Owner using(NativeResource wanted) {
-    Owner known = owner;
-    return known != null && known.uses(wanted) ? known : null;
-  }
-
-  /** The owner, if it is inside. */
-  Owner inside() {
-    Owner known = owner;
-    return known != null && known.isBusy() ? known : null;
-  }
-
   /** Gives native memory back. After {@link #shut}; memory that an owner is inside with stays. */
   void free() {
     long freed = memory;
-    if (freed != 0 && inside() == null) {
+    Owner known = owner;
+    if (freed != 0 && (known == null || !known.isBusy())) {
       owner = null;
       memory = 0;
+      NcclCalls.settled(freed);
       NcclCalls.recycleRank(freed);
     }
   }

@@ -1,6 +1,5 @@
 package org.metrale.gpu.nccl;
 
-import com.google.errorprone.annotations.MustBeClosed;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -44,15 +43,41 @@ final class GroupRun {
     }
   }
 
-  @SuppressWarnings("try") // only for its end
   private List<NcclOperation> issue() {
+    // NCCL uses all streams at the group's end, and until it has started what it took.
+    StreamHold hold = hold();
+    boolean over = false;
+    try {
+      List<NcclOperation> out = issueHeld();
+      over = true;
+      return out;
+    } finally {
+      RankState broken = over ? null : broken();
+      if (broken == null) {
+        hold.close();
+      } else {
+        broken.letGo(hold, false);
+      }
+    }
+  }
+
+  /** A communicator that failed, so that NCCL may go on with the group until that is aborted. */
+  private RankState broken() {
+    for (GroupItem item : items) {
+      if (item.state().failure() != null) {
+        return item.state();
+      }
+    }
+    return null;
+  }
+
+  private List<NcclOperation> issueHeld() {
     ByteBuffer operations =
         ByteBuffer.allocateDirect(items.size() * NcclCalls.OPERATION_BYTES)
             .order(ByteOrder.nativeOrder());
     Map<RankState, Long> ahead = new HashMap<>();
     List<NcclOperation> out = new ArrayList<>();
-    // NCCL uses all streams at the group's end, and until it has started what it took.
-    try (StreamHold hold = hold()) {
+    try {
       for (GroupItem item : items) {
         long before = ahead.merge(item.state(), 1L, Long::sum) - 1;
         long sequence =
@@ -83,7 +108,7 @@ final class GroupRun {
     return List.copyOf(out);
   }
 
-  @MustBeClosed
+  @SuppressWarnings("MustBeClosed") // its callers do
   private StreamHold hold() {
     return StreamHold.of(items.stream().map(GroupItem::stream));
   }

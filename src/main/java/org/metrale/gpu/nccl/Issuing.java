@@ -2,7 +2,6 @@ package org.metrale.gpu.nccl;
 
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
-import java.util.stream.Stream;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaStream;
@@ -20,6 +19,9 @@ final class Issuing {
   /** A greater peer does not fit into the number that an owner's call takes. */
   private static final int OWNED_PEERS = 1 << 16;
 
+  /** Where an owner's call has the peer beside what else it is. */
+  private static final int PEER_SHIFT = 48;
+
   private static final long NOT_OWNED = -1;
 
   /** The first kind that is one-sided, as are those after it. */
@@ -29,6 +31,7 @@ final class Issuing {
   private final Gate gate;
   private final Progress progress;
   private final FlightRing ring;
+  private final Settling settling;
   private final boolean guardedCalls;
 
   /** The last locations that were found usable; a cache, so a race is harmless. */
@@ -47,7 +50,23 @@ final class Issuing {
     this.gate = rank.gate;
     this.progress = rank.progress;
     this.ring = rank.ring;
+    this.settling = new Settling(rank);
     this.guardedCalls = rank.config.guardedCalls();
+  }
+
+  /** Queues one operation with settings of its own; its number. */
+  long submitConfigured(
+      NcclOperationKind kind,
+      CudaBuffer send,
+      CudaBuffer recv,
+      long count,
+      NcclDataType type,
+      int op,
+      int peer,
+      CudaStream stream,
+      NcclCallConfig config) {
+    long what = FlightRing.what(kind, type.code(), op);
+    return submitEntered(kind, what, send, recv, count, peer, stream, config);
   }
 
   /** Queues one operation; its number. */
@@ -68,7 +87,7 @@ final class Issuing {
         return sequence;
       }
     }
-    return submitEntered(kind, what, send, recv, count, peer, stream);
+    return submitEntered(kind, what, send, recv, count, peer, stream, null);
   }
 
   /** The owner's way. What it reads before the call is right if the call finds it the owner. */
@@ -80,22 +99,25 @@ final class Issuing {
       long count,
       int peer,
       CudaStream stream) {
-    long sequence = progress.next();
-    if (!hasRoom(sequence) || peer >= OWNED_PEERS) {
+    long sequence = mine.next;
+    boolean ready =
+        stream == mine.stream
+            && count != 0
+            && mine.knows(send)
+            && mine.knows(recv)
+            && sequence <= mine.roomUntil;
+    if (peer >= OWNED_PEERS || !(ready || isReady(mine, what, send, recv, count, stream))) {
       return NOT_OWNED;
     }
-    boolean unordered = isUnordered(what, count);
-    if (stream != lastStream && (lastUnordered || unordered)) {
-      return NOT_OWNED;
-    }
-    long all = what | (long) peer << FlightRing.PEER_SHIFT;
-    mine.begin(all, send, recv, count, stream);
+    mine.begin();
+    int code;
     try {
-      check(send, recv, stream);
-      rank.requireHealthy();
-      int code =
+      // Before the call, for who closes memory and then looks what it is used by.
+      ring.write(sequence, what, count, peer, stream.address());
+      ring.keep(sequence, send, recv);
+      code =
           NcclCalls.submitOwned(
-              all,
+              what | (long) peer << PEER_SHIFT,
               mine.memory,
               mine.epoch,
               send == null ? 0 : send.address(),
@@ -103,22 +125,67 @@ final class Issuing {
               count,
               stream.slot(),
               stream.generation());
+    } catch (RuntimeException | Error e) {
+      ring.drop(sequence);
+      mine.end();
+      throw e;
+    }
+    if (code != NcclCalls.SUCCESS || !ready) {
+      return settleOwned(mine, what, count, stream, code);
+    }
+    mine.next = sequence + 1;
+    progress.publish(sequence);
+    mine.end();
+    return sequence;
+  }
+
+  /** The rest of the owner's way; apart, so that the compiler takes the usual way as a whole. */
+  private long settleOwned(Owner mine, long what, long count, CudaStream stream, int code) {
+    long sequence = mine.next;
+    try {
       if (code == NcclCalls.AGAIN) {
+        ring.drop(sequence);
         return NOT_OWNED;
       }
-      issuedOn(stream, unordered);
-      ring.write(sequence, what, count, peer, stream.address());
-      ring.keep(sequence, send, recv);
+      issuedOn(stream, isUnordered(what, count));
+      // Until it is settled the next one is looked at as a whole.
+      mine.stream = null;
       if (code != NcclCalls.SUCCESS) {
         // Native memory does not know which operation is next any more.
         gate.disown();
-        settle(FlightRing.kindOf(what).call(), code, sequence, stream);
+        settling.settle(FlightRing.kindOf(what).call(), code, sequence, stream);
       }
+      mine.stream = count == 0 ? null : stream;
+      mine.next = sequence + 1;
       progress.publish(sequence);
       return sequence;
     } finally {
       mine.end();
     }
+  }
+
+  /**
+   * Whether an operation may go the owner's way although it is not like the one before: on another
+   * stream, with other buffers, or where there may be no room.
+   */
+  private boolean isReady(
+      Owner mine, long what, CudaBuffer send, CudaBuffer recv, long count, CudaStream stream) {
+    // What failed stays in the recorder.
+    rank.requireHealthy();
+    boolean unordered = isUnordered(what, count);
+    boolean follows = stream == lastStream || !(lastUnordered || unordered);
+    if (!follows || !hasRoom(mine, mine.next)) {
+      return false;
+    }
+    // What is open here is open when the call finds that this is still the owner.
+    check(send, recv, stream);
+    if (send != null) {
+      send.checkedBy(mine);
+    }
+    if (recv != null) {
+      recv.checkedBy(mine);
+    }
+    return true;
   }
 
   private long submitEntered(
@@ -128,7 +195,8 @@ final class Issuing {
       CudaBuffer recv,
       long count,
       int peer,
-      CudaStream stream) {
+      CudaStream stream,
+      NcclCallConfig config) {
     gate.enterChecking(rank.config.operationTimeout());
     try {
       // Only now: whoever closes memory from here on waits until the ring says what is used.
@@ -143,10 +211,11 @@ final class Issuing {
       ring.write(sequence, what, count, peer, stream.address());
       ring.keep(sequence, send, recv);
       gate.checked();
-      int code = callOrDrop(kind, what, send, recv, count, peer, stream, sequence, event);
+      String name = config == null ? kind.call() : kind.configuredCall();
+      int code = callOrDrop(name, what, send, recv, count, peer, stream, config, sequence, event);
       issuedOn(stream, unordered);
       if (code != NcclCalls.SUCCESS) {
-        settle(kind.call(), code, sequence, stream);
+        settling.settle(name, code, sequence, stream);
       }
       progress.publish(sequence);
       if (!guardedCalls && sequence + 1 >= rank.events.capacity()) {
@@ -191,19 +260,20 @@ final class Issuing {
   }
 
   private int callOrDrop(
-      NcclOperationKind kind,
+      String name,
       long what,
       CudaBuffer send,
       CudaBuffer recv,
       long count,
       int peer,
       CudaStream stream,
+      NcclCallConfig config,
       long sequence,
       long event) {
     try {
       return guardedCalls
-          ? guarded(kind, what, send, recv, count, peer, stream, event)
-          : call(what, send, recv, count, peer, stream, event);
+          ? guarded(name, what, send, recv, count, peer, stream, config, event)
+          : call(what, send, recv, count, peer, stream, config, event);
     } catch (RuntimeException | Error e) {
       if (rank.failure() == null) {
         // Otherwise it may still be running.
@@ -220,10 +290,14 @@ final class Issuing {
       long count,
       int peer,
       CudaStream stream,
+      NcclCallConfig config,
       long event) {
+    if (config != null) {
+      return config.submit(what, gate.memory(), send, recv, count, peer, stream, event);
+    }
     return NcclCalls.submit(
         what,
-        rank.handle(),
+        gate.memory(),
         send == null ? 0 : send.address(),
         recv == null ? 0 : recv.address(),
         count,
@@ -234,17 +308,18 @@ final class Issuing {
   }
 
   private int guarded(
-      NcclOperationKind kind,
+      String name,
       long what,
       CudaBuffer send,
       CudaBuffer recv,
       long count,
       int peer,
       CudaStream stream,
+      NcclCallConfig config,
       long event) {
     return rank.onThread(
-        kind.call(),
-        () -> call(what, send, recv, count, peer, stream, event),
+        name,
+        () -> call(what, send, recv, count, peer, stream, config, event),
         rank.config.operationTimeout());
   }
 
@@ -286,12 +361,12 @@ final class Issuing {
   }
 
   /** Whether the entry of an operation is free, or can be had by looking what is done. */
-  private boolean hasRoom(long sequence) {
+  private boolean hasRoom(Owner mine, long sequence) {
     if (sequence - ring.capacity() > progress.completed()) {
       progress.poll();
-      return sequence - ring.capacity() <= progress.completed();
     }
-    return true;
+    mine.roomUntil = progress.completed() + ring.capacity();
+    return sequence <= mine.roomUntil;
   }
 
   /** Keeps in mind what an operation uses that is still open when its entry is needed again. */
@@ -318,12 +393,6 @@ final class Issuing {
    * Gate#disown} and a barrier.
    */
   String userOf(NativeResource memory) {
-    Owner owner = gate.using(memory);
-    // What it is not using any more is in the ring.
-    VarHandle.acquireFence();
-    if (owner != null) {
-      return "an operation (" + owner.kind().call() + ") of " + rank + " that is being issued";
-    }
     // Within this time the gate's holder has written down what it uses, or is not going to.
     if (!gate.awaitChecked(CHECK_PATIENCE)) {
       return "an operation of " + rank + " that is being issued";
@@ -340,43 +409,6 @@ final class Issuing {
     return rank.failure() == null
         ? out
         : out + ", which failed but was not stopped: abort or close it";
-  }
-
-  /**
-   * What follows an answer that is not plain success: in progress is waited for, everything else is
-   * an exception.
-   */
-  void settle(String call, int code, long sequence, CudaStream stream) {
-    if (code == NcclCalls.CLOSED) {
-      ring.drop(sequence);
-      throw new IllegalStateException(stream + " is closed");
-    }
-    int end = code;
-    if (code == NcclCalls.IN_PROGRESS) {
-      // NCCL has taken it: it belongs in the record, but its event is not there to ask yet.
-      progress.taken(sequence);
-      end = finishStart(call, sequence, stream);
-    }
-    if (end != NcclCalls.SUCCESS) {
-      NcclException refused = rank.refuse(call, end, rank.detail());
-      if (rank.failure() == null) {
-        // Otherwise NCCL may work on it until it is stopped.
-        ring.drop(sequence);
-      }
-      throw refused;
-    }
-  }
-
-  @SuppressWarnings("try") // only for its end
-  private int finishStart(String call, long sequence, CudaStream stream) {
-    try (StreamHold hold = StreamHold.of(Stream.of(stream))) {
-      rank.awaitProgress(
-          call, rank.config.operationTimeout(), rank.detail() + " sequence=" + sequence);
-      return NcclCalls.record(stream.slot(), stream.generation(), rank.events.of(sequence));
-    } catch (IllegalStateException e) {
-      // Closed between NCCL's answer and here: NCCL may be starting work on what is gone.
-      return NcclCalls.CLOSED;
-    }
   }
 
   /**

@@ -104,7 +104,7 @@ final class NcclCalls {
 
   static int submit(
       long what,
-      long comm,
+      long rank,
       long send,
       long recv,
       long count,
@@ -112,7 +112,33 @@ final class NcclCalls {
       long slot,
       long generation,
       long event) {
-    return nccl.metrale_nccl_submit(what, comm, send, recv, count, peer, slot, generation, event);
+    return nccl.metrale_nccl_submit(what, rank, send, recv, count, peer, slot, generation, event);
+  }
+
+  /** The same with settings of this call alone, in the order of the shim. */
+  static int submitConfigured(
+      long what,
+      long rank,
+      long send,
+      long recv,
+      long count,
+      int peer,
+      long slot,
+      long generation,
+      long event,
+      long[] nine) {
+    return nccl.metrale_nccl_submit_configured(
+        what, rank, send, recv, count, peer, slot, generation, event, nine);
+  }
+
+  /** Records an event behind an operation that NCCL answered "in progress" to. */
+  static int recordKept(long rank, long event) {
+    return nccl.metrale_nccl_rank_record(rank, event);
+  }
+
+  /** Ends what {@code submit} kept of a stream, where NCCL answered "in progress". */
+  static void settled(long rank) {
+    nccl.metrale_nccl_rank_settled(rank);
   }
 
   /** Queues one operation by the communicator's owner. */
@@ -128,14 +154,14 @@ final class NcclCalls {
     return nccl.metrale_nccl_submit_owned(what, rank, epoch, send, recv, count, slot, generation);
   }
 
-  /** Native memory for owners of a communicator. */
-  static long openRank() {
-    return nccl.metrale_nccl_rank_open();
+  /** Native memory from which a communicator issues operations. */
+  static long openRank(long comm) {
+    return nccl.metrale_nccl_rank_open(comm);
   }
 
   /** Begins an ownership; its epoch. */
-  static long own(long rank, long comm, long events, int capacity, long next) {
-    return nccl.metrale_nccl_rank_own(rank, comm, events, capacity, next);
+  static long own(long rank, long events, int capacity, long next) {
+    return nccl.metrale_nccl_rank_own(rank, events, capacity, next);
   }
 
   static void disown(long rank) {

@@ -6,6 +6,7 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Consumer;
 import java.util.function.ToIntFunction;
@@ -33,7 +34,7 @@ import org.metrale.gpu.cuda.CudaStream;
  * <p><b>Threading:</b> safe for any number of threads, one call at a time; all ranks must issue the
  * same collectives in the same order.
  */
-public final class NcclCommunicator extends NativeResource {
+public final class NcclCommunicator extends NativeResource implements NcclCollectives {
   private final RankState state;
   private final List<NativeResource> owned = new ArrayList<>();
   private final List<NcclRedOp> operators = new ArrayList<>();
@@ -42,16 +43,29 @@ public final class NcclCommunicator extends NativeResource {
   private int children;
 
   private final NcclCommunicator parent;
+  private final Collectives collectives;
 
-  NcclCommunicator(RankState state, NcclCommunicator parent) {
+  private NcclCommunicator(RankState state, NcclCommunicator parent) {
     super(needs(state.context, parent));
     this.state = state;
     this.parent = parent;
+    this.collectives = new Collectives(this, state.issuing, null);
     state.joined();
     if (parent != null) {
       parent.countChild(1);
     }
+  }
+
+  /** Takes over what has joined; if that is not possible, nothing is kept open for it. */
+  static NcclCommunicator of(RankState state, NcclCommunicator parent) {
+    // First, since nothing lets go of what the constructor keeps open but a close.
     NcclWatchdog.add(state);
+    try {
+      return new NcclCommunicator(state, parent);
+    } catch (RuntimeException | Error e) {
+      NcclWatchdog.remove(state);
+      throw e;
+    }
   }
 
   private static NativeResource[] needs(CudaContext context, NcclCommunicator parent) {
@@ -157,7 +171,7 @@ public final class NcclCommunicator extends NativeResource {
     List<NcclCommunicator> out = new ArrayList<>();
     try {
       for (RankState state : states) {
-        out.add(new NcclCommunicator(state, null));
+        out.add(NcclCommunicator.of(state, null));
       }
       return List.copyOf(out);
     } catch (RuntimeException | Error e) {
@@ -290,23 +304,7 @@ public final class NcclCommunicator extends NativeResource {
     return new NcclOperation(state, sequence);
   }
 
-  /**
-   * Combines {@code send} of all ranks into {@code recv} on every rank.
-   *
-   * <p><b>Shape:</b> both hold {@code [countElements]}; they may be the same.
-   *
-   * @param send what to combine
-   * @param recv where the result goes
-   * @param countElements elements, not bytes; the same on every rank
-   * @param type of what type
-   * @param op how to combine
-   * @param stream after what else
-   * @return the operation's number
-   * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws IllegalArgumentException if a buffer is too short, overlaps, or NCCL cannot reach it
-   * @throws IllegalStateException if this communicator, a buffer or the stream is closed
-   * @wraps {@code ncclAllReduce}; nccl.h, NCCL 2.0 and later
-   */
+  @Override
   public long allReduce(
       CudaBuffer send,
       CudaBuffer recv,
@@ -314,31 +312,10 @@ public final class NcclCommunicator extends NativeResource {
       NcclDataType type,
       NcclRedOp op,
       CudaStream stream) {
-    Shapes.same(send, recv, countElements, type);
-    op.requireUsableBy(this);
-    return state.issuing.submit(
-        NcclOperationKind.ALL_REDUCE, send, recv, countElements, type, op.code(), 0, stream);
+    return collectives.allReduce(send, recv, countElements, type, op, stream);
   }
 
-  /**
-   * Copies {@code send} of the root into {@code recv} on every rank.
-   *
-   * <p><b>Shape:</b> both hold {@code [countElements]}; they may be the same. On other ranks {@code
-   * send} is not read.
-   *
-   * @param send what the root copies
-   * @param recv where it goes
-   * @param countElements elements, not bytes; the same on every rank
-   * @param type of what type
-   * @param root whose buffer is copied
-   * @param stream after what else
-   * @return the operation's number
-   * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or
-   *     NCCL cannot reach it
-   * @throws IllegalStateException if this communicator, a buffer or the stream is closed
-   * @wraps {@code ncclBroadcast}; nccl.h, NCCL 2.2 and later
-   */
+  @Override
   public long broadcast(
       CudaBuffer send,
       CudaBuffer recv,
@@ -346,32 +323,10 @@ public final class NcclCommunicator extends NativeResource {
       NcclDataType type,
       int root,
       CudaStream stream) {
-    requireRank(root, "root");
-    Shapes.same(send, recv, countElements, type);
-    return state.issuing.submit(
-        NcclOperationKind.BROADCAST, send, recv, countElements, type, 0, root, stream);
+    return collectives.broadcast(send, recv, countElements, type, root, stream);
   }
 
-  /**
-   * Combines {@code send} of all ranks into {@code recv} on the root.
-   *
-   * <p><b>Shape:</b> both hold {@code [countElements]}; they may be the same. On other ranks {@code
-   * recv} is not used: pass {@code send}.
-   *
-   * @param send what to combine
-   * @param recv where the result goes
-   * @param countElements elements, not bytes; the same on every rank
-   * @param type of what type
-   * @param op how to combine
-   * @param root where the result goes
-   * @param stream after what else
-   * @return the operation's number
-   * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or
-   *     NCCL cannot reach it
-   * @throws IllegalStateException if this communicator, a buffer or the stream is closed
-   * @wraps {@code ncclReduce}; nccl.h, NCCL 2.0 and later
-   */
+  @Override
   public long reduce(
       CudaBuffer send,
       CudaBuffer recv,
@@ -380,57 +335,16 @@ public final class NcclCommunicator extends NativeResource {
       NcclRedOp op,
       int root,
       CudaStream stream) {
-    requireRank(root, "root");
-    op.requireUsableBy(this);
-    CudaBuffer target = root == state.rank ? recv : send;
-    Shapes.same(send, target, countElements, type);
-    return state.issuing.submit(
-        NcclOperationKind.REDUCE, send, target, countElements, type, op.code(), root, stream);
+    return collectives.reduce(send, recv, countElements, type, op, root, stream);
   }
 
-  /**
-   * Joins {@code send} of all ranks in {@code recv} on every rank, in the order of the ranks.
-   *
-   * <p><b>Shape:</b> {@code send} holds {@code [countElements]}, {@code recv} {@code
-   * [ranks][countElements]}; in place, {@code send} is this rank's part of {@code recv}.
-   *
-   * @param send this rank's part
-   * @param recv where all parts go
-   * @param countElements elements of one part; the same on every rank
-   * @param type of what type
-   * @param stream after what else
-   * @return the operation's number
-   * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws IllegalArgumentException if a buffer is too short, overlaps, or NCCL cannot reach it
-   * @throws IllegalStateException if this communicator, a buffer or the stream is closed
-   * @wraps {@code ncclAllGather}; nccl.h, NCCL 2.0 and later
-   */
+  @Override
   public long allGather(
       CudaBuffer send, CudaBuffer recv, long countElements, NcclDataType type, CudaStream stream) {
-    Shapes.partInRecv(send, recv, countElements, type, this);
-    return state.issuing.submit(
-        NcclOperationKind.ALL_GATHER, send, recv, countElements, type, 0, 0, stream);
+    return collectives.allGather(send, recv, countElements, type, stream);
   }
 
-  /**
-   * Combines {@code send} of all ranks and leaves in {@code recv} this rank's part of the result.
-   *
-   * <p><b>Shape:</b> {@code send} holds {@code [ranks][countElements]}, {@code recv} {@code
-   * [countElements]}; in place, {@code recv} is this rank's part of {@code send}. Elements are
-   * combined as the type says, never as bytes.
-   *
-   * @param send all parts
-   * @param recv where this rank's part goes
-   * @param countElements elements of one part; the same on every rank
-   * @param type of what type
-   * @param op how to combine
-   * @param stream after what else
-   * @return the operation's number
-   * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws IllegalArgumentException if a buffer is too short, overlaps, or NCCL cannot reach it
-   * @throws IllegalStateException if this communicator, a buffer or the stream is closed
-   * @wraps {@code ncclReduceScatter}; nccl.h, NCCL 2.0 and later
-   */
+  @Override
   public long reduceScatter(
       CudaBuffer send,
       CudaBuffer recv,
@@ -438,58 +352,16 @@ public final class NcclCommunicator extends NativeResource {
       NcclDataType type,
       NcclRedOp op,
       CudaStream stream) {
-    Shapes.partInSend(send, recv, countElements, type, this);
-    op.requireUsableBy(this);
-    return state.issuing.submit(
-        NcclOperationKind.REDUCE_SCATTER, send, recv, countElements, type, op.code(), 0, stream);
+    return collectives.reduceScatter(send, recv, countElements, type, op, stream);
   }
 
-  /**
-   * Exchanges parts: part {@code j} of {@code send} goes to rank {@code j}, part {@code i} of
-   * {@code recv} comes from rank {@code i}.
-   *
-   * <p><b>Shape:</b> both hold {@code [ranks][countElements]} and do not overlap.
-   *
-   * @param send what to hand out
-   * @param recv what comes in
-   * @param countElements elements of one part; the same on every rank
-   * @param type of what type
-   * @param stream after what else
-   * @return the operation's number
-   * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws LibraryUnavailableException if the library has no such function
-   * @throws IllegalArgumentException if a buffer is too short, overlaps, or NCCL cannot reach it
-   * @throws IllegalStateException if this communicator, a buffer or the stream is closed
-   * @wraps {@code ncclAlltoAll}; nccl.h, NCCL 2.28.3 and later
-   */
+  @Override
   public long allToAll(
       CudaBuffer send, CudaBuffer recv, long countElements, NcclDataType type, CudaStream stream) {
-    Shapes.exchange(send, recv, countElements, type, this);
-    return state.issuing.submit(
-        NcclOperationKind.ALL_TO_ALL, send, recv, countElements, type, 0, 0, stream);
+    return collectives.allToAll(send, recv, countElements, type, stream);
   }
 
-  /**
-   * Joins {@code send} of all ranks in {@code recv} on the root.
-   *
-   * <p><b>Shape:</b> {@code send} holds {@code [countElements]}, on the root {@code recv} {@code
-   * [ranks][countElements]}; in place, {@code send} is the root's part of {@code recv}. On other
-   * ranks {@code recv} is not used: pass {@code send}.
-   *
-   * @param send this rank's part
-   * @param recv where all parts go
-   * @param countElements elements of one part; the same on every rank
-   * @param type of what type
-   * @param root where the parts go
-   * @param stream after what else
-   * @return the operation's number
-   * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws LibraryUnavailableException if the library has no such function
-   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or
-   *     NCCL cannot reach it
-   * @throws IllegalStateException if this communicator, a buffer or the stream is closed
-   * @wraps {@code ncclGather}; nccl.h, NCCL 2.28.3 and later
-   */
+  @Override
   public long gather(
       CudaBuffer send,
       CudaBuffer recv,
@@ -497,32 +369,10 @@ public final class NcclCommunicator extends NativeResource {
       NcclDataType type,
       int root,
       CudaStream stream) {
-    CudaBuffer target = Shapes.gathered(send, recv, countElements, type, root, this);
-    return state.issuing.submit(
-        NcclOperationKind.GATHER, send, target, countElements, type, 0, root, stream);
+    return collectives.gather(send, recv, countElements, type, root, stream);
   }
 
-  /**
-   * Hands the parts of {@code send} on the root to all ranks.
-   *
-   * <p><b>Shape:</b> on the root {@code send} holds {@code [ranks][countElements]}; {@code recv}
-   * holds {@code [countElements]}; in place, {@code recv} is the root's part of {@code send}. On
-   * other ranks {@code send} is not used: pass {@code recv}.
-   *
-   * @param send what to hand out
-   * @param recv where this rank's part goes
-   * @param countElements elements of one part; the same on every rank
-   * @param type of what type
-   * @param root who hands out
-   * @param stream after what else
-   * @return the operation's number
-   * @throws NcclException if NCCL refuses the call, or the communicator is broken
-   * @throws LibraryUnavailableException if the library has no such function
-   * @throws IllegalArgumentException if the root is no rank, or a buffer is too short, overlaps, or
-   *     NCCL cannot reach it
-   * @throws IllegalStateException if this communicator, a buffer or the stream is closed
-   * @wraps {@code ncclScatter}; nccl.h, NCCL 2.28.3 and later
-   */
+  @Override
   public long scatter(
       CudaBuffer send,
       CudaBuffer recv,
@@ -530,9 +380,27 @@ public final class NcclCommunicator extends NativeResource {
       NcclDataType type,
       int root,
       CudaStream stream) {
-    CudaBuffer source = Shapes.scattered(send, recv, countElements, type, root, this);
-    return state.issuing.submit(
-        NcclOperationKind.SCATTER, source, recv, countElements, type, 0, root, stream);
+    return collectives.scatter(send, recv, countElements, type, root, stream);
+  }
+
+  /**
+   * Collectives with settings of their own, which hold for each call instead of the communicator's;
+   * {@code supports("ncclAllReduceConfig")} says whether the library has that.
+   *
+   * @param config the settings, the same on all ranks
+   * @return this communicator's collectives; owns nothing
+   * @throws LibraryUnavailableException if the library has no such functions
+   * @throws IllegalStateException if this communicator is closed
+   * @wraps {@code ncclAllReduceConfig} and the like; nccl.h, NCCL 2.32.3 and later
+   */
+  public NcclCollectives configured(NcclCallConfig config) {
+    requireOpen();
+    Objects.requireNonNull(config, "config");
+    String call = NcclOperationKind.ALL_REDUCE.configuredCall();
+    if (!supports(call)) {
+      throw LibraryUnavailableException.missing("nccl", call);
+    }
+    return new Collectives(this, state.issuing, config);
   }
 
   /**
@@ -712,17 +580,14 @@ public final class NcclCommunicator extends NativeResource {
    */
   public NcclRegistration register(CudaBuffer buffer) {
     Place.require(state, buffer);
-    long handle =
-        made(
-            "ncclCommRegister",
-            (one, cell) ->
-                NcclCalls.ncclCommRegister(
-                    one.context.address(),
-                    one.handle(),
-                    buffer.address(),
-                    buffer.lengthBytes(),
-                    cell));
-    return own(new NcclRegistration(new Registered(this, buffer, handle)));
+    Registered registered = new Registered(this, buffer);
+    return registered(
+        new NcclRegistration(registered),
+        registered,
+        "ncclCommRegister",
+        (one, cell) ->
+            NcclCalls.ncclCommRegister(
+                one.context.address(), one.handle(), buffer.address(), buffer.lengthBytes(), cell));
   }
 
   /**
@@ -742,18 +607,19 @@ public final class NcclCommunicator extends NativeResource {
   public NcclWindow registerWindow(CudaBuffer buffer, boolean symmetric) {
     Place.require(state, buffer);
     int flags = symmetric ? NcclCalls.WINDOW_SYMMETRIC : NcclCalls.WINDOW_DEFAULT;
-    long handle =
-        made(
-            "ncclCommWindowRegister",
-            (one, cell) ->
-                NcclCalls.ncclCommWindowRegister(
-                    one.context.address(),
-                    one.handle(),
-                    buffer.address(),
-                    buffer.lengthBytes(),
-                    flags,
-                    cell));
-    return own(new NcclWindow(new Registered(this, buffer, handle)));
+    Registered registered = new Registered(this, buffer);
+    return registered(
+        new NcclWindow(registered),
+        registered,
+        "ncclCommWindowRegister",
+        (one, cell) ->
+            NcclCalls.ncclCommWindowRegister(
+                one.context.address(),
+                one.handle(),
+                buffer.address(),
+                buffer.lengthBytes(),
+                flags,
+                cell));
   }
 
   /**
@@ -775,7 +641,15 @@ public final class NcclCommunicator extends NativeResource {
         made(
             "ncclMemAlloc",
             (one, cell) -> NcclCalls.ncclMemAlloc(one.context.address(), lengthBytes, cell));
-    return own(new NcclMemory(this, address, lengthBytes));
+    try {
+      NcclMemory out = new NcclMemory(this, address, lengthBytes);
+      own(out);
+      return out;
+    } catch (IllegalStateException e) {
+      // Closed meanwhile: nobody else knows of it.
+      NcclCalls.ncclMemFree(state.context.address(), address);
+      throw e;
+    }
   }
 
   /**
@@ -1056,11 +930,31 @@ public final class NcclCommunicator extends NativeResource {
     }
   }
 
-  private <T extends NativeResource> T own(T made) {
+  private void own(NativeResource made) {
     synchronized (owned) {
       owned.add(made);
     }
-    return made;
+  }
+
+  /**
+   * Registers what is kept open for that already, so that no close can come between. What NCCL may
+   * still be registering stays open until it is aborted, or the communicator closes.
+   */
+  private <T extends NativeResource> T registered(
+      T made, Registered with, String call, Making making) {
+    boolean done = false;
+    own(made);
+    try {
+      with.begun(made(call, making));
+      done = true;
+      return made;
+    } finally {
+      if (!done && state.failure() == null) {
+        made.close();
+      } else if (!done) {
+        state.ending.whenAborted(made::close);
+      }
+    }
   }
 
   private interface Making {

@@ -32,10 +32,12 @@ public enum NcclOperationKind {
   private static final NcclOperationKind[] ALL = values();
 
   private final String call;
+  private final String configuredCall;
   private final boolean collective;
 
   NcclOperationKind(String call, boolean collective) {
     this.call = call;
+    this.configuredCall = call + "Config";
     this.collective = collective;
   }
 
@@ -46,6 +48,11 @@ public enum NcclOperationKind {
    */
   public String call() {
     return call;
+  }
+
+  /** The C function that takes settings of its own; only collectives have one. */
+  String configuredCall() {
+    return configuredCall;
   }
 
   /**

@@ -4,19 +4,27 @@ import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.PendingWork;
 
 /**
  * The one thread of the process that looks after all communicators: it notices what is done, what
  * is overdue and what NCCL reports, at most once a millisecond, and only while operations are open.
+ * While nothing ends, and nobody waits to be told, it comes less and less often.
  *
  * <p>It never waits for a communicator, makes no call that can block, and nothing that goes wrong
  * with one communicator, or in a program's log handler, ends it.
  */
 final class NcclWatchdog implements Runnable {
   private static final System.Logger LOG = System.getLogger("org.metrale.gpu.nccl");
-  private static final long TICK_NANOS = 1_000_000;
+  static final long TICK_NANOS = 1_000_000;
+
+  /** Between two looks where nothing ends; so much later may be noticed what is overdue. */
+  static final long LONGEST_TICK_NANOS = 16 * TICK_NANOS;
+
+  /** How long the thread sleeps now. */
+  private static volatile long tick = TICK_NANOS;
 
   /** The time as of the last tick, for records that need no better. */
   static long coarseNanos = System.nanoTime();
@@ -31,19 +39,24 @@ final class NcclWatchdog implements Runnable {
 
   private static Thread thread;
 
+  /** How a thread is started; a test may have none to give. */
+  static Consumer<Thread> starter = Thread::start;
+
   static {
     PendingWork.add(NcclWatchdog::userOf);
   }
 
   private NcclWatchdog() {}
 
+  /** Looks after a communicator; if there is no thread to be had for that, it does not. */
   static synchronized void add(RankState state) {
-    WATCHED.add(state);
     if (thread == null) {
-      thread = new Thread(new NcclWatchdog(), "metrale-nccl-watchdog");
-      thread.setDaemon(true);
-      thread.start();
+      Thread made = new Thread(new NcclWatchdog(), "metrale-nccl-watchdog");
+      made.setDaemon(true);
+      starter.accept(made);
+      thread = made;
     }
+    WATCHED.add(state);
   }
 
   static void remove(RankState state) {
@@ -83,8 +96,22 @@ final class NcclWatchdog implements Runnable {
     }
   }
 
+  /** How long the thread sleeps between two looks. */
+  static long pace() {
+    return tick;
+  }
+
+  /** To be called by who is to be told of an end, which is not to take longer than needed. */
+  static void hurry() {
+    if (tick != TICK_NANOS) {
+      tick = TICK_NANOS;
+      LockSupport.unpark(thread);
+    }
+  }
+
   private static synchronized void wake() {
     coarseNanos = System.nanoTime();
+    tick = TICK_NANOS;
     parked = false;
     LockSupport.unpark(thread);
   }
@@ -126,23 +153,40 @@ final class NcclWatchdog implements Runnable {
   }
 
   private void pause() {
-    long end = System.nanoTime() + TICK_NANOS;
-    for (long left = TICK_NANOS; left > 0; left = end - System.nanoTime()) {
+    long begin = System.nanoTime();
+    for (long left = tick; left > 0; left = tick - (System.nanoTime() - begin)) {
       LockSupport.parkNanos(this, left);
     }
   }
 
   private static boolean tickAll() {
     boolean open = false;
+    boolean pressing = false;
+    long slower = Math.min(2 * tick, LONGEST_TICK_NANOS);
     for (RankState state : WATCHED) {
       try {
-        open |= state.tick(coarseNanos);
+        open |= state.oversight.tick(coarseNanos);
+        pressing |= state.oversight.isMoving() || state.progress.isAwaited();
       } catch (RuntimeException | Error e) {
         // One communicator's trouble must not leave the others unwatched.
         report("watching " + state + " failed", e);
       }
     }
+    tick = pressing ? TICK_NANOS : slower;
+    if (!pressing && isAnyAwaited()) {
+      // Who asked after it was looked at has set the pace before that was done here.
+      tick = TICK_NANOS;
+    }
     return open;
+  }
+
+  private static boolean isAnyAwaited() {
+    for (RankState state : WATCHED) {
+      if (state.progress.isAwaited()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** Says what went wrong; where even that goes wrong, nobody is left to be told. */

@@ -30,6 +30,10 @@ final class Progress {
   private final RankState rank;
   private final Object pollLock = new Object();
   private final Map<Long, CompletableFuture<Void>> waiting = new TreeMap<>();
+
+  /** Whether somebody is to be told of an end. */
+  private volatile boolean awaited;
+
   private volatile long issued = -1;
   private volatile long completed = -1;
 
@@ -88,7 +92,7 @@ final class Progress {
       }
       if (passed > 0) {
         long done = first + passed - 1;
-        rank.ring.finish(completed + 1, done, System.nanoTime());
+        rank.ring.finish(done, System.nanoTime());
         completed = done;
         finishWaiting(done);
       } else if (passed < 0) {
@@ -115,6 +119,7 @@ final class Progress {
         all.remove();
         completeElsewhere(next.getValue());
       }
+      awaited = false;
     }
   }
 
@@ -143,7 +148,20 @@ final class Progress {
     return false;
   }
 
+  /** Whether an end is to be told as soon as it is there. */
+  boolean isAwaited() {
+    return awaited;
+  }
+
   CompletableFuture<Void> completion(long sequence) {
+    CompletableFuture<Void> out = completionOrNew(sequence);
+    if (!out.isDone()) {
+      NcclWatchdog.hurry();
+    }
+    return out;
+  }
+
+  private CompletableFuture<Void> completionOrNew(long sequence) {
     synchronized (waiting) {
       if (completed >= sequence) {
         return CompletableFuture.completedFuture(null);
@@ -152,6 +170,7 @@ final class Progress {
       if (broken != null) {
         return CompletableFuture.failedFuture(broken);
       }
+      awaited = true;
       return waiting.computeIfAbsent(sequence, key -> new CompletableFuture<>());
     }
   }
@@ -162,6 +181,7 @@ final class Progress {
       mark.run();
       List<CompletableFuture<Void>> out = new ArrayList<>(waiting.values());
       waiting.clear();
+      awaited = false;
       return out;
     }
   }

@@ -23,11 +23,6 @@ import org.metrale.gpu.cuda.CudaContext;
 final class RankState {
   private static final AtomicLong NUMBERS = new AtomicLong();
 
-  /** After so many looks without progress, or so many in all, the communicator is asked itself. */
-  private static final int STALLED_TICKS = 4;
-
-  private static final int ASK_EVERY_TICKS = 100;
-
   /** Orders communicators where several are taken at once. */
   final long number = NUMBERS.incrementAndGet();
 
@@ -45,10 +40,10 @@ final class RankState {
   final Gate gate = new Gate(this);
   final Progress progress = new Progress(this);
   final Issuing issuing;
+  final Oversight oversight;
   private final long[] fields;
   private final BytePointer networkName;
   private final BytePointer name;
-  private final long timeoutNanos;
   private long handle;
   private boolean ready;
   private volatile NcclException failure;
@@ -61,15 +56,6 @@ final class RankState {
 
   private final AtomicBoolean freed = new AtomicBoolean();
 
-  /** The watchdog's memory. */
-  private long busyWith = -1;
-
-  private long busySince;
-  private long seen = -1;
-  private int stalled;
-  private int sinceAsked;
-  private boolean troubled;
-
   RankState(CudaContext context, NcclConfig config, int rank, int ranks) {
     this.context = context;
     this.config = config;
@@ -79,9 +65,9 @@ final class RankState {
     this.events = new OperationEvents(context);
     this.networkName = NcclCalls.text(config.networkName());
     this.name = NcclCalls.text(config.name());
-    this.timeoutNanos = Backoff.nanos(config.operationTimeout());
     this.fields = config.fields(NcclCalls.version(), networkName.address(), name.address());
     this.issuing = new Issuing(this);
+    this.oversight = new Oversight(this);
   }
 
   long[] fields() {
@@ -125,15 +111,7 @@ final class RankState {
 
   /** What was issued, and what is just being issued, oldest first. */
   List<NcclFlightRecord.Entry> entries() {
-    long last = progress.lastIssued();
-    long done = progress.completed();
-    Owner inside = gate.inside();
-    List<NcclFlightRecord.Entry> out = ring.read(last + 1, done, failure != null);
-    boolean known = !out.isEmpty() && out.get(out.size() - 1).sequence() > last;
-    if (inside != null && !known && progress.lastIssued() == last) {
-      out.add(inside.entry(last + 1));
-    }
-    return out;
+    return ring.read(progress.lastIssued() + 1, progress.completed(), failure != null);
   }
 
   void requireHealthy() {
@@ -175,6 +153,11 @@ final class RankState {
       fail(problem);
       throw problem;
     }
+  }
+
+  /** Whether nobody may look at this any more. */
+  boolean isOver() {
+    return over;
   }
 
   void requireNotAborted() {
@@ -235,6 +218,8 @@ final class RankState {
                 failure = problem;
               }
             });
+    // An owner does not look whether it has failed.
+    gate.disown();
     try {
       if (first[0] && unexpected) {
         ending.failed(problem);
@@ -291,6 +276,19 @@ final class RankState {
     return BoundedCall.answer(answer);
   }
 
+  /**
+   * Ends the hold of what NCCL was starting work on; where it is not over, once it was aborted.
+   *
+   * @param over whether NCCL has started it
+   */
+  void letGo(StreamHold hold, boolean over) {
+    if (over) {
+      hold.close();
+    } else {
+      ending.whenAborted(hold::close);
+    }
+  }
+
   /** Begins a call on a thread of this layer, which what it may use outlives. */
   CompletableFuture<Integer> start(IntSupplier nativeCall) {
     calling.incrementAndGet();
@@ -313,92 +311,6 @@ final class RankState {
       calling.decrementAndGet();
       freeIfOver();
     }
-  }
-
-  /** The watchdog's look; whether there is anything left to watch. */
-  boolean tick(long now) {
-    if (failure != null || over) {
-      return false;
-    }
-    Throwable problem = tryPoll();
-    long last = progress.issued();
-    long done = progress.completed();
-    if (done < last && now - ring.issuedNanos(done + 1) > timeoutNanos) {
-      late(ring.kind(done + 1), done + 1, now - ring.issuedNanos(done + 1));
-      return false;
-    }
-    if (wantsAsking(done) && !gate.isShut()) {
-      ask(now, last, done);
-    }
-    if (problem != null && !troubled) {
-      troubled = true;
-      NcclWatchdog.report(
-          "looking what is done of " + this + " failed; its deadline holds", problem);
-    }
-    return hasOpenWork();
-  }
-
-  /** What goes wrong here must not keep anybody from looking at the deadline. */
-  private Throwable tryPoll() {
-    try {
-      progress.poll();
-      return null;
-    } catch (RuntimeException | Error e) {
-      return e;
-    }
-  }
-
-  /**
-   * Whether NCCL is asked for errors this time. For that the communicator is taken away from its
-   * owner, so not every millisecond where there is progress.
-   */
-  private boolean wantsAsking(long done) {
-    stalled = done == seen ? stalled + 1 : 0;
-    seen = done;
-    sinceAsked++;
-    if (stalled < STALLED_TICKS && sinceAsked < ASK_EVERY_TICKS) {
-      return false;
-    }
-    sinceAsked = 0;
-    return true;
-  }
-
-  private void ask(long now, long last, long done) {
-    if (gate.tryEnter()) {
-      try {
-        lookForErrors(last, done);
-      } finally {
-        gate.leave();
-      }
-      busyWith = -1;
-    } else if (busyWith != last + 1) {
-      busyWith = last + 1;
-      busySince = now;
-    } else if (now - busySince > 2 * timeoutNanos && timeoutNanos < Long.MAX_VALUE / 4) {
-      failLate("a call of NCCL that never came back", now - busySince, detail());
-    }
-  }
-
-  private void lookForErrors(long last, long done) {
-    if (done >= last || handle() == 0) {
-      return;
-    }
-    long answer = NcclCalls.ncclCommGetAsyncError(handle());
-    int state = (int) answer;
-    if (answer >> 32 == 0 && state != NcclCalls.SUCCESS && state != NcclCalls.IN_PROGRESS) {
-      NcclOperationKind kind = ring.kind(done + 1);
-      fail(NcclCalls.failed(kind.call(), state, handle(), detail() + " sequence=" + (done + 1)));
-    }
-  }
-
-  private void late(NcclOperationKind kind, long sequence, long nanos) {
-    fail(
-        new NcclException(
-            kind.call(),
-            NcclResult.TIMEOUT,
-            "not done after " + Duration.ofNanos(nanos).toMillis() + " ms",
-            NcclCalls.lastError(handle()),
-            detail() + " sequence=" + sequence));
   }
 
   /** Nobody looks at the native communicator any more; frees everything unless NCCL may use it. */

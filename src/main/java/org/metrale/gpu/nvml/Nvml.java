@@ -1,13 +1,21 @@
 package org.metrale.gpu.nvml;
 
 import com.google.errorprone.annotations.MustBeClosed;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.metrale.gpu.Backoff;
+import org.metrale.gpu.BoundedCall;
+import org.metrale.gpu.CallLimit;
 import org.metrale.gpu.LibraryUnavailableException;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaDevice;
@@ -18,25 +26,38 @@ import org.metrale.gpu.cuda.CudaDevice;
  * <p>NVML counts its sessions: each one opened here is shut down exactly once, and one that could
  * not be opened never.
  *
+ * <p>A driver that hangs costs a thread of this layer and not the caller's: a call that has not
+ * returned within the session's times ends with an {@link NvmlException} that says so, of code 10.
+ * A session with such a call can be closed all the same; the call shuts it down when it returns,
+ * and other sessions go on.
+ *
  * <p><b>Threading:</b> safe for any number of threads. Closing waits for calls in flight on other
  * threads, refuses while an event set, a sampler or a GPM object of this session is open, and makes
  * every later use of the session or its devices an {@link IllegalStateException}.
  */
 public final class Nvml extends NativeResource {
-  private static final long DRAIN_NANOS = TimeUnit.SECONDS.toNanos(30);
+  private static final System.Logger LOG = System.getLogger("org.metrale.gpu.nvml");
   private static final long DRAIN_STEP_NANOS = TimeUnit.MICROSECONDS.toNanos(50);
+
+  /** Closed sessions whose shutdown waits for a call that has not returned. */
+  private static final AtomicInteger OWED_SESSIONS = new AtomicInteger();
+
+  private final NvmlOptions options;
 
   /** Calls inside NVML now; kept apart from what depends on this object, because it drains. */
   private final AtomicInteger callsInFlight = new AtomicInteger();
 
+  /** Whether the last call to return has to shut NVML down. */
+  private final AtomicBoolean owesShutdown = new AtomicBoolean();
+
   private volatile NvmlDriverVersion driver;
 
-  private Nvml() {}
+  private Nvml(NvmlOptions options) {
+    this.options = options;
+  }
 
   /**
-   * Starts NVML.
-   *
-   * <p><b>Blocking:</b> can take seconds where no other process uses the driver.
+   * Starts NVML with the usual times.
    *
    * @return the session, to be closed
    * @throws LibraryUnavailableException if there is no NVML library
@@ -45,9 +66,64 @@ public final class Nvml extends NativeResource {
    */
   @MustBeClosed
   public static Nvml open() {
+    return open(NvmlOptions.defaults());
+  }
+
+  /**
+   * Starts NVML.
+   *
+   * <p><b>Blocking:</b> at most {@link NvmlOptions#sessionTimeout()}; can take seconds where no
+   * other process uses the driver.
+   *
+   * @param options how long its calls may take
+   * @return the session, to be closed
+   * @throws LibraryUnavailableException if there is no NVML library
+   * @throws NvmlException if NVML does not start, with code 9 where there is no driver or no GPU,
+   *     or has not started in time
+   * @wraps {@code nvmlInit_v2}; nvml.h
+   */
+  @MustBeClosed
+  public static Nvml open(NvmlOptions options) {
     NvmlLibrary.require();
-    NvmlCalls.metrale_nvml_init();
-    return new Nvml();
+    NvmlCallers.within(
+        options.sessionTimeout(),
+        new NvmlCallers.Call("nvmlInit_v2", ""),
+        () -> {
+          NvmlCalls.metrale_nvml_init();
+          return true;
+        },
+        () -> {},
+        started -> NvmlCalls.metrale_nvml_shutdown());
+    return new Nvml(options);
+  }
+
+  /**
+   * How many calls of NVML were given up waiting for in this process and have not returned. Each
+   * keeps a thread of this layer; from 16 on no more are made until one returns.
+   *
+   * @return their number now
+   */
+  public static int unfinishedCalls() {
+    return NvmlCallers.late();
+  }
+
+  /**
+   * How many closed sessions of this process NVML still counts, because a call of theirs has not
+   * returned. Each is shut down when its last call returns.
+   *
+   * @return their number now
+   */
+  public static int unfinishedSessions() {
+    return OWED_SESSIONS.get();
+  }
+
+  /**
+   * How long its calls may take.
+   *
+   * @return the options given at opening
+   */
+  public NvmlOptions options() {
+    return options;
   }
 
   /**
@@ -58,12 +134,7 @@ public final class Nvml extends NativeResource {
    * @wraps {@code nvmlDeviceGetCount_v2}; nvml.h
    */
   public int deviceCount() {
-    enter();
-    try {
-      return NvmlCalls.metrale_nvml_count();
-    } finally {
-      leave();
-    }
+    return call("nvmlDeviceGetCount_v2", "", NvmlCalls::metrale_nvml_count);
   }
 
   /**
@@ -75,12 +146,11 @@ public final class Nvml extends NativeResource {
    * @wraps {@code nvmlDeviceGetHandleByIndex_v2}; nvml.h
    */
   public NvmlDevice device(int deviceIndex) {
-    enter();
-    try {
-      return new NvmlDevice(this, NvmlCalls.metrale_nvml_device_by_index(deviceIndex));
-    } finally {
-      leave();
-    }
+    String place = "deviceIndex=" + deviceIndex;
+    return call(
+        "nvmlDeviceGetHandleByIndex_v2",
+        place,
+        () -> new NvmlDevice(this, NvmlCalls.metrale_nvml_device_by_index(deviceIndex), place));
   }
 
   /**
@@ -109,12 +179,11 @@ public final class Nvml extends NativeResource {
    */
   public NvmlDevice deviceByUuid(String uuid) {
     Objects.requireNonNull(uuid, "uuid");
-    enter();
-    try {
-      return new NvmlDevice(this, NvmlCalls.metrale_nvml_device_by_uuid(uuid));
-    } finally {
-      leave();
-    }
+    String place = "uuid=" + uuid;
+    return call(
+        "nvmlDeviceGetHandleByUUID",
+        place,
+        () -> new NvmlDevice(this, NvmlCalls.metrale_nvml_device_by_uuid(uuid), place));
   }
 
   /**
@@ -127,12 +196,11 @@ public final class Nvml extends NativeResource {
    */
   public NvmlDevice deviceByPci(String address) {
     Objects.requireNonNull(address, "address");
-    enter();
-    try {
-      return new NvmlDevice(this, NvmlCalls.metrale_nvml_device_by_pci(address));
-    } finally {
-      leave();
-    }
+    String place = "pciBusId=" + address;
+    return call(
+        "nvmlDeviceGetHandleByPciBusId_v2",
+        place,
+        () -> new NvmlDevice(this, NvmlCalls.metrale_nvml_device_by_pci(address), place));
   }
 
   /**
@@ -217,7 +285,7 @@ public final class Nvml extends NativeResource {
    * @wraps {@code nvmlSystemGetNVMLVersion}; nvml.h
    */
   public NvmlReading<String> nvmlVersion() {
-    return text(0, NvmlTextQuery.NVML, 0);
+    return text(0, "", NvmlTextQuery.NVML, 0);
   }
 
   /**
@@ -228,22 +296,66 @@ public final class Nvml extends NativeResource {
    * @wraps {@code nvmlSystemGetProcessName}; nvml.h
    */
   public NvmlReading<String> processName(long processId) {
-    return text(0, NvmlTextQuery.PROCESS, (int) processId);
+    return text(0, "processId=" + processId, NvmlTextQuery.PROCESS, (int) processId);
   }
 
+  /**
+   * Ends the session.
+   *
+   * <p><b>Blocking:</b> for calls that run, {@link NvmlOptions#callTimeout()} at most, and for NVML
+   * {@link NvmlOptions#sessionTimeout()}.
+   *
+   * @throws NvmlException if a call has not returned by then, which leaves the shutdown to it, or
+   *     NVML does not end
+   */
   @Override
   protected void free() {
-    long deadline = System.nanoTime() + DRAIN_NANOS;
-    while (callsInFlight.get() > 0) {
-      if (System.nanoTime() - deadline > 0) {
-        throw NvmlCalls.failure(
+    if (!isDrained()) {
+      OWED_SESSIONS.incrementAndGet();
+      owesShutdown.set(true);
+      int stuck = callsInFlight.get();
+      if (stuck > 0) {
+        throw NvmlException.unfinished(
             "nvmlShutdown",
-            NvmlResult.TIMEOUT,
-            "not called: " + callsInFlight.get() + " calls of NVML did not return in 30 s");
+            "not called yet, elapsed="
+                + drainTimeout()
+                + ", calls that have not returned: "
+                + stuck
+                + "; the last of them does it");
+      }
+      if (!owesShutdown.compareAndSet(true, false)) {
+        return; // the last call has returned just now
+      }
+      OWED_SESSIONS.decrementAndGet();
+    }
+    NvmlCallers.within(
+        options.sessionTimeout(),
+        new NvmlCallers.Call("nvmlShutdown", ""),
+        () -> {
+          NvmlCalls.metrale_nvml_shutdown();
+          return true;
+        },
+        () -> {},
+        ended -> {});
+  }
+
+  private boolean isDrained() {
+    long limit = Backoff.nanos(drainTimeout());
+    long begin = System.nanoTime();
+    while (callsInFlight.get() > 0) {
+      if (System.nanoTime() - begin > limit) {
+        return false;
       }
       LockSupport.parkNanos(DRAIN_STEP_NANOS);
     }
-    NvmlCalls.metrale_nvml_shutdown();
+    return true;
+  }
+
+  /** How long a close waits for calls that run. */
+  Duration drainTimeout() {
+    return CallLimit.isLimited(options.callTimeout())
+        ? options.callTimeout()
+        : options.sessionTimeout();
   }
 
   @Override
@@ -255,19 +367,83 @@ public final class Nvml extends NativeResource {
   void enter() {
     callsInFlight.getAndIncrement();
     if (isClosed()) {
-      callsInFlight.getAndDecrement();
+      leave();
       throw new IllegalStateException(this + " is closed");
     }
   }
 
   void leave() {
-    callsInFlight.getAndDecrement();
+    if (callsInFlight.decrementAndGet() == 0 && owesShutdown.get()) {
+      shutDownLate();
+    }
+  }
+
+  /** Makes one call within the session's time; what it writes into belongs to its thread. */
+  <T> T call(String name, String place, Supplier<T> work) {
+    return call(name, place, work, nothing -> {});
+  }
+
+  /**
+   * The same.
+   *
+   * @param late takes what was made when nobody waits for it any more
+   */
+  <T> T call(String name, String place, Supplier<T> work, Consumer<? super T> late) {
+    return call(options.callTimeout(), new NvmlCallers.Call(name, place), work, () -> {}, late);
+  }
+
+  /**
+   * The same within a time of its own.
+   *
+   * @param after runs when the call has returned, or if it is not made
+   */
+  <T> T call(
+      Duration limit,
+      NvmlCallers.Call call,
+      Supplier<T> work,
+      Runnable after,
+      Consumer<? super T> late) {
+    boolean entered = false;
+    try {
+      enter();
+      entered = true;
+    } finally {
+      if (!entered) {
+        after.run();
+      }
+    }
+    return NvmlCallers.within(
+        limit,
+        call,
+        work,
+        () -> {
+          after.run();
+          leave();
+        },
+        late);
+  }
+
+  /** By the last call of a closed session, in a thread of its own: it may hang too. */
+  private void shutDownLate() {
+    if (!owesShutdown.compareAndSet(true, false)) {
+      return;
+    }
+    BoundedCall.run(
+        () -> {
+          try {
+            NvmlCalls.metrale_nvml_shutdown();
+          } catch (NvmlException e) {
+            LOG.log(Level.WARNING, "a session whose calls came back late did not end", e);
+          } finally {
+            OWED_SESSIONS.decrementAndGet();
+          }
+        });
   }
 
   NvmlDriverVersion driver() {
     NvmlDriverVersion known = driver;
     if (known == null) {
-      NvmlReading<String> answer = text(0, NvmlTextQuery.DRIVER, 0);
+      NvmlReading<String> answer = text(0, "", NvmlTextQuery.DRIVER, 0);
       if (answer.toOptional().isEmpty()) {
         throw NvmlCalls.failure("nvmlSystemGetDriverVersion", answer.result(), "");
       }
@@ -277,12 +453,7 @@ public final class Nvml extends NativeResource {
     return known;
   }
 
-  NvmlReading<String> text(long handle, NvmlTextQuery query, int argument) {
-    enter();
-    try {
-      return NvmlCalls.metrale_nvml_text(handle, query, argument);
-    } finally {
-      leave();
-    }
+  NvmlReading<String> text(long handle, String place, NvmlTextQuery query, int argument) {
+    return call(query.call(), place, () -> NvmlCalls.metrale_nvml_text(handle, query, argument));
   }
 }

@@ -13,19 +13,29 @@ import org.metrale.nvml.nvmlDevice_st;
  * <p>Readings are grouped by what they are about; each group is a light view that costs nothing.
  * Every reading asks NVML anew.
  *
- * <p><b>Threading:</b> safe for any number of threads. <b>Ownership:</b> nothing to close; usable
- * until its session is closed, and then every reading is an {@link IllegalStateException}.
+ * <p><b>Threading:</b> safe for any number of threads. <b>Blocking:</b> each reading at most {@link
+ * NvmlOptions#callTimeout()} of its session; then it is an {@link NvmlException} of code 10.
+ * <b>Ownership:</b> nothing to close; usable until its session is closed, and then every reading is
+ * an {@link IllegalStateException}.
  */
 public final class NvmlDevice {
   private final Nvml session;
   private final long handle;
 
+  /** The device in words, for messages. */
+  private final String place;
+
   /** Whether the part is joined to its CPU by C2C: 0 not asked yet, 1 no, 2 yes. */
   private volatile int c2c;
 
   NvmlDevice(Nvml session, long handle) {
+    this(session, handle, "device=0x" + Long.toHexString(handle));
+  }
+
+  NvmlDevice(Nvml session, long handle, String place) {
     this.session = session;
     this.handle = handle;
+    this.place = place;
   }
 
   /**
@@ -269,13 +279,18 @@ public final class NvmlDevice {
     return c2c == 2;
   }
 
+  /** The device in words. */
+  String place() {
+    return place;
+  }
+
+  /** Makes one call about this device within the session's time. */
+  <T> T call(String name, Supplier<T> work) {
+    return session.call(name, place, work);
+  }
+
   NvmlAnswer query(NvmlQuery query, int argument) {
-    session.enter();
-    try {
-      return NvmlCalls.metrale_nvml_query_one(handle, query, argument);
-    } finally {
-      session.leave();
-    }
+    return call(query.call(), () -> NvmlCalls.metrale_nvml_query_one(handle, query, argument));
   }
 
   NvmlReading<Long> number(NvmlQuery query, int argument) {
@@ -287,6 +302,6 @@ public final class NvmlDevice {
   }
 
   NvmlReading<String> text(NvmlTextQuery query) {
-    return session.text(handle, query, 0);
+    return session.text(handle, place, query, 0);
   }
 }

@@ -3,6 +3,7 @@ package org.metrale.gpu.nvml;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 
 /** Samples a device: all that is not slow by one crossing into native code, without allocating. */
 final class NvmlDeviceSource implements NvmlSampleSource {
@@ -68,14 +69,38 @@ final class NvmlDeviceSource implements NvmlSampleSource {
   @Override
   public void sampleSlow(NvmlSample into) {
     NvmlPcie pcie = device.pcie();
-    put(into, NvmlMetric.PCIE_SENT_KILOBYTES_PER_SECOND, pcie.sentKilobytesPerSecond());
-    put(into, NvmlMetric.PCIE_RECEIVED_KILOBYTES_PER_SECOND, pcie.receivedKilobytesPerSecond());
-    put(into, NvmlMetric.ACTIVE_NVLINKS, device.nvLinks().count().map(NvmlLinkCount::active));
-    put(
-        into,
-        NvmlMetric.COMPUTE_PROCESSES,
-        device.processes(NvmlProcessKind.COMPUTE).map(list -> (long) list.size()));
-    NvmlReading<NvmlMemory> memory = device.memory();
+    boolean answers =
+        put(into, NvmlMetric.PCIE_SENT_KILOBYTES_PER_SECOND, pcie::sentKilobytesPerSecond, true);
+    answers =
+        put(
+            into,
+            NvmlMetric.PCIE_RECEIVED_KILOBYTES_PER_SECOND,
+            pcie::receivedKilobytesPerSecond,
+            answers);
+    answers =
+        put(
+            into,
+            NvmlMetric.ACTIVE_NVLINKS,
+            () -> device.nvLinks().count().map(NvmlLinkCount::active),
+            answers);
+    answers =
+        put(
+            into,
+            NvmlMetric.COMPUTE_PROCESSES,
+            () -> device.processes(NvmlProcessKind.COMPUTE).map(list -> (long) list.size()),
+            answers);
+    if (answers) {
+      hostMemory(into);
+    }
+  }
+
+  private void hostMemory(NvmlSample into) {
+    NvmlReading<NvmlMemory> memory;
+    try {
+      memory = device.memory();
+    } catch (NvmlException e) {
+      return; // the fast sample says it
+    }
     boolean ofNvml =
         memory.toOptional().map(m -> m.source() == NvmlMemorySource.NVML).orElse(false);
     if (!ofNvml) {
@@ -83,6 +108,27 @@ final class NvmlDeviceSource implements NvmlSampleSource {
       put(into, NvmlMetric.MEMORY_FREE_BYTES, memory.map(NvmlMemory::freeBytes));
       put(into, NvmlMetric.MEMORY_USED_BYTES, memory.map(NvmlMemory::usedBytes));
     }
+  }
+
+  /**
+   * Reads one metric. A device that has not answered in time is not asked again in this sample.
+   *
+   * @param answers false if it has not
+   * @return whether it has by now
+   */
+  private static boolean put(
+      NvmlSample into, NvmlMetric metric, Supplier<NvmlReading<Long>> reading, boolean answers) {
+    if (answers) {
+      try {
+        put(into, metric, reading.get());
+        return true;
+      } catch (NvmlException e) {
+        into.put(metric, e.code(), 0);
+        return !e.isUnfinished();
+      }
+    }
+    into.put(metric, NvmlResult.TIMEOUT.code(), 0);
+    return false;
   }
 
   private static void put(NvmlSample into, NvmlMetric metric, NvmlReading<Long> reading) {

@@ -4,8 +4,13 @@ import com.google.errorprone.annotations.MustBeClosed;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.metrale.gpu.CallLimit;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -26,6 +31,9 @@ public final class NvmlEventSet extends NativeResource {
   private final Nvml session;
   private final long set;
 
+  /** Events of waits that were given up. */
+  private final Queue<NvmlEvent> cameLate = new ConcurrentLinkedQueue<>();
+
   private NvmlEventSet(Nvml session, long set) {
     super(session);
     this.session = session;
@@ -42,17 +50,16 @@ public final class NvmlEventSet extends NativeResource {
    */
   @MustBeClosed
   public static NvmlEventSet create(Nvml session) {
-    session.enter();
+    return session.call("nvmlEventSetCreate", "", () -> made(session), NvmlEventSet::close);
+  }
+
+  private static NvmlEventSet made(Nvml session) {
+    long set = NvmlCalls.metrale_nvml_events_create();
     try {
-      long set = NvmlCalls.metrale_nvml_events_create();
-      try {
-        return new NvmlEventSet(session, set);
-      } catch (IllegalStateException e) {
-        freeAfter(e, set); // the session was closed meanwhile; its shutdown waits for this call
-        throw e;
-      }
-    } finally {
-      session.leave();
+      return new NvmlEventSet(session, set);
+    } catch (IllegalStateException e) {
+      freeAfter(e, set); // the session was closed meanwhile; its shutdown waits for this call
+      throw e;
     }
   }
 
@@ -79,12 +86,15 @@ public final class NvmlEventSet extends NativeResource {
    * @wraps {@code nvmlDeviceRegisterEvents}; nvml.h
    */
   public void register(NvmlDevice device, Set<NvmlEventType> types) {
-    acquire();
-    try {
-      NvmlCalls.metrale_nvml_events_register(device.handle(), NvmlEventType.mask(types), set);
-    } finally {
-      release();
-    }
+    long mask = NvmlEventType.mask(types);
+    inSet(
+        session.options().callTimeout(),
+        new NvmlCallers.Call("nvmlDeviceRegisterEvents", device.place()),
+        () -> {
+          NvmlCalls.metrale_nvml_events_register(device.handle(), mask, set);
+          return true;
+        },
+        nothing -> {});
   }
 
   /**
@@ -96,7 +106,8 @@ public final class NvmlEventSet extends NativeResource {
    * @param timeout how long at most; zero only looks
    * @return the event, or empty if none came in time
    * @throws InterruptedException if the thread is interrupted
-   * @throws NvmlException if a device is lost (code 15) or the wait fails otherwise
+   * @throws NvmlException if a device is lost (code 15) or the wait fails otherwise, or NVML does
+   *     not end its wait; an event that it brings later is not lost
    * @throws IllegalStateException if this set is closed
    * @wraps {@code nvmlEventSetWait_v2}, else {@code nvmlEventSetWait}; nvml.h
    */
@@ -104,18 +115,19 @@ public final class NvmlEventSet extends NativeResource {
     long deadline = System.nanoTime() + saturatedNanos(timeout);
     acquire();
     try {
-      NvmlScratch scratch = NvmlScratch.ofThread();
       while (true) {
         if (Thread.interrupted()) {
           throw new InterruptedException("interrupted while waiting for NVML events");
         }
+        NvmlEvent late = cameLate.poll();
+        if (late != null) {
+          return Optional.of(late);
+        }
         long leftMillis = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime() + 999_999);
         int slice = (int) Math.max(0, Math.min(leftMillis, SLICE_MILLIS));
-        if (NvmlCalls.metrale_nvml_events_wait(set, slice, scratch)) {
-          return Optional.of(event(scratch.bytes()));
-        }
-        if (System.nanoTime() - deadline >= 0) {
-          return Optional.empty();
+        Optional<NvmlEvent> event = look(slice);
+        if (event.isPresent() || System.nanoTime() - deadline >= 0) {
+          return event;
         }
       }
     } finally {
@@ -123,9 +135,37 @@ public final class NvmlEventSet extends NativeResource {
     }
   }
 
+  /** One wait of NVML; an event that it brings when nobody waits any more is for the next one. */
+  private Optional<NvmlEvent> look(int sliceMillis) {
+    Duration limit = session.options().callTimeout();
+    return inSet(
+        CallLimit.isLimited(limit) ? limit.plusMillis(sliceMillis) : limit,
+        new NvmlCallers.Call("nvmlEventSetWait_v2", ""),
+        () -> {
+          NvmlScratch scratch = NvmlScratch.ofThread();
+          return NvmlCalls.metrale_nvml_events_wait(set, sliceMillis, scratch)
+              ? Optional.of(event(scratch.bytes()))
+              : Optional.empty();
+        },
+        event -> event.ifPresent(cameLate::add));
+  }
+
+  /** Makes a call with this set, which stays open while it runs. */
+  private <T> T inSet(
+      Duration limit, NvmlCallers.Call call, Supplier<T> work, Consumer<? super T> late) {
+    acquire();
+    return session.call(limit, call, work, this::release, late);
+  }
+
   @Override
   protected void free() {
-    NvmlCalls.metrale_nvml_events_free(set);
+    session.call(
+        "nvmlEventSetFree",
+        "",
+        () -> {
+          NvmlCalls.metrale_nvml_events_free(set);
+          return true;
+        });
   }
 
   @Override

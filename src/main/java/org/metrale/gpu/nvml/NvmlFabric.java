@@ -69,14 +69,13 @@ public record NvmlFabric(
   }
 
   static NvmlReading<NvmlFabric> read(NvmlDevice device) {
-    NvmlScratch scratch = NvmlScratch.ofThread().atLeast(BYTES);
-    device.session().enter();
-    try {
-      NvmlResult result = NvmlCalls.metrale_nvml_fabric_info(device.handle(), scratch);
-      return NvmlReading.of(result, () -> of(scratch.bytes()));
-    } finally {
-      device.session().leave();
-    }
+    return device.call(
+        "nvmlDeviceGetGpuFabricInfo_v4",
+        () -> {
+          NvmlScratch scratch = NvmlScratch.ofThread().atLeast(BYTES);
+          NvmlResult result = NvmlCalls.metrale_nvml_fabric_info(device.handle(), scratch);
+          return NvmlReading.of(result, () -> of(scratch.bytes()));
+        });
   }
 
   private static NvmlFabric of(ByteBuffer bytes) {

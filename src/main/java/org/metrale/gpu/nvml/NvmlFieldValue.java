@@ -34,21 +34,22 @@ public record NvmlFieldValue(
       throw new IllegalArgumentException(fields.size() + " fields, at most " + MOST);
     }
     NvmlDriverVersion driver = device.session().driver();
+    List<NvmlField> asked = List.copyOf(fields); // also while the call is late
+    return device.call("nvmlDeviceGetFieldValues", () -> read(device.handle(), asked, driver));
+  }
+
+  private static List<NvmlFieldValue> read(
+      long handle, List<NvmlField> fields, NvmlDriverVersion driver) {
     NvmlScratch scratch = NvmlScratch.ofThread().atLeast(fields.size() * BYTES);
     for (int i = 0; i < fields.size(); i++) {
       ask(scratch.bytes(), i * BYTES, fields.get(i), driver);
     }
-    device.session().enter();
-    try {
-      NvmlResult result = NvmlCalls.metrale_nvml_fields(device.handle(), scratch, fields.size());
-      List<NvmlFieldValue> out = new ArrayList<>();
-      for (int i = 0; i < fields.size(); i++) {
-        out.add(answer(scratch.bytes(), i * BYTES, fields.get(i), result));
-      }
-      return List.copyOf(out);
-    } finally {
-      device.session().leave();
+    NvmlResult result = NvmlCalls.metrale_nvml_fields(handle, scratch, fields.size());
+    List<NvmlFieldValue> out = new ArrayList<>();
+    for (int i = 0; i < fields.size(); i++) {
+      out.add(answer(scratch.bytes(), i * BYTES, fields.get(i), result));
     }
+    return List.copyOf(out);
   }
 
   private static void ask(ByteBuffer bytes, int at, NvmlField field, NvmlDriverVersion driver) {

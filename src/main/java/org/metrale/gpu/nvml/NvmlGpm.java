@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.MustBeClosed;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -27,6 +28,9 @@ public final class NvmlGpm extends NativeResource {
   private long earlier;
   private long later;
   private boolean started;
+
+  /** Whether a call uses the samples; one that is late still does. */
+  private final AtomicBoolean busy = new AtomicBoolean();
 
   private NvmlGpm(NvmlDevice gpu, int gpuInstance, long earlier, long later) {
     super(gpu.session());
@@ -61,26 +65,26 @@ public final class NvmlGpm extends NativeResource {
     NvmlDevice gpu = device.mig().parent().orElse(device);
     int instance =
         gpu.equals(device) ? WHOLE : device.mig().gpuInstanceId().orElseThrow().intValue();
-    gpu.session().enter();
+    return gpu.session()
+        .call("nvmlGpmSampleAlloc", gpu.place(), () -> made(gpu, instance), NvmlGpm::close);
+  }
+
+  private static NvmlGpm made(NvmlDevice gpu, int instance) {
+    long earlier = NvmlCalls.metrale_nvml_gpm_create();
+    long later;
     try {
-      long earlier = NvmlCalls.metrale_nvml_gpm_create();
-      long later;
-      try {
-        later = NvmlCalls.metrale_nvml_gpm_create();
-      } catch (NvmlException e) {
-        freeAfter(e, earlier);
-        throw e;
-      }
-      try {
-        return new NvmlGpm(gpu, instance, earlier, later);
-      } catch (IllegalStateException e) {
-        // The session was closed meanwhile; its shutdown waits for this call.
-        freeAfter(e, later);
-        freeAfter(e, earlier);
-        throw e;
-      }
-    } finally {
-      gpu.session().leave();
+      later = NvmlCalls.metrale_nvml_gpm_create();
+    } catch (NvmlException e) {
+      freeAfter(e, earlier);
+      throw e;
+    }
+    try {
+      return new NvmlGpm(gpu, instance, earlier, later);
+    } catch (IllegalStateException e) {
+      // The session was closed meanwhile; its shutdown waits for this call.
+      freeAfter(e, later);
+      freeAfter(e, earlier);
+      throw e;
     }
   }
 
@@ -89,8 +93,8 @@ public final class NvmlGpm extends NativeResource {
    *
    * @param wanted which metrics, at most 333; fewer take less time
    * @return a reading for each, in that order; at the first call all of them are absent
-   * @throws NvmlException if the device cannot be monitored (code 3), is lost (code 15), or the
-   *     call fails otherwise
+   * @throws NvmlException if the device cannot be monitored (code 3), is lost (code 15), the call
+   *     fails otherwise, or it or the one before has not returned in time
    * @throws IllegalStateException if this monitor is closed
    * @wraps {@code nvmlGpmSampleGet} or {@code nvmlGpmMigSampleGet}, and {@code nvmlGpmMetricsGet};
    *     nvml.h
@@ -99,34 +103,62 @@ public final class NvmlGpm extends NativeResource {
     if (wanted.isEmpty() || wanted.size() > MOST) {
       throw new IllegalArgumentException(wanted.size() + " metrics, expected 1 to " + MOST);
     }
-    acquire();
-    try {
-      NvmlCalls.metrale_nvml_gpm_take(gpu.handle(), gpuInstance, later);
-      boolean hasBoth = started;
-      started = true;
-      for (int i = 0; i < wanted.size(); i++) {
-        metrics.bytes().putInt(i * BYTES, wanted.get(i).id());
-        metrics.bytes().putInt(i * BYTES + CODE_OFFSET, NvmlResult.NOT_SUPPORTED.code());
-      }
-      if (hasBoth) {
-        NvmlCalls.metrale_nvml_gpm_metrics(earlier, later, metrics, wanted.size());
-      }
-      long swap = earlier;
-      earlier = later;
-      later = swap;
-      return readings(wanted);
-    } finally {
-      release();
+    List<NvmlGpmMetric> asked = List.copyOf(wanted); // also while the call is late
+    if (!busy.compareAndSet(false, true)) {
+      throw NvmlException.unfinished(
+          "nvmlGpmSampleGet", gpu.place() + " not called: the last call has not returned");
     }
+    boolean acquired = false;
+    try {
+      acquire();
+      acquired = true;
+    } finally {
+      busy.set(acquired);
+    }
+    return gpu.session()
+        .call(
+            gpu.session().options().callTimeout(),
+            new NvmlCallers.Call("nvmlGpmSampleGet", gpu.place()),
+            () -> taken(asked),
+            () -> {
+              release();
+              busy.set(false);
+            },
+            late -> {});
+  }
+
+  /** By one thread at a time, which {@link #busy} makes sure of. */
+  private Map<NvmlGpmMetric, NvmlReading<Double>> taken(List<NvmlGpmMetric> wanted) {
+    NvmlCalls.metrale_nvml_gpm_take(gpu.handle(), gpuInstance, later);
+    boolean hasBoth = started;
+    started = true;
+    for (int i = 0; i < wanted.size(); i++) {
+      metrics.bytes().putInt(i * BYTES, wanted.get(i).id());
+      metrics.bytes().putInt(i * BYTES + CODE_OFFSET, NvmlResult.NOT_SUPPORTED.code());
+    }
+    if (hasBoth) {
+      NvmlCalls.metrale_nvml_gpm_metrics(earlier, later, metrics, wanted.size());
+    }
+    long swap = earlier;
+    earlier = later;
+    later = swap;
+    return readings(wanted);
   }
 
   @Override
   protected void free() {
-    try {
-      NvmlCalls.metrale_nvml_gpm_free(later);
-    } finally {
-      NvmlCalls.metrale_nvml_gpm_free(earlier);
-    }
+    gpu.session()
+        .call(
+            "nvmlGpmSampleFree",
+            gpu.place(),
+            () -> {
+              try {
+                NvmlCalls.metrale_nvml_gpm_free(later);
+              } finally {
+                NvmlCalls.metrale_nvml_gpm_free(earlier);
+              }
+              return true;
+            });
   }
 
   @Override

@@ -89,12 +89,20 @@ public final class NvmlLibrary {
   /**
    * NVML's own version, which it tells without a session.
    *
+   * <p><b>Blocking:</b> at most {@link NvmlOptions#callTimeout()} of the usual options.
+   *
    * @return for example {@code 13.610.43.02}; empty if the library is absent or does not tell
+   * @throws NvmlException if it has not answered in time
    * @wraps {@code nvmlSystemGetNVMLVersion}; nvml.h
    */
   public static Optional<String> version() {
     return isAvailable()
-        ? NvmlCalls.metrale_nvml_text(0, NvmlTextQuery.NVML, 0).toOptional()
+        ? NvmlCallers.within(
+            NvmlOptions.defaults().callTimeout(),
+            new NvmlCallers.Call(NvmlTextQuery.NVML.call(), ""),
+            () -> NvmlCalls.metrale_nvml_text(0, NvmlTextQuery.NVML, 0).toOptional(),
+            () -> {},
+            late -> {})
         : Optional.empty();
   }
 }

@@ -19,7 +19,10 @@ final class NvmlLists {
 
   static NvmlReading<List<Long>> clocksMegahertz(NvmlDevice device, int memoryMegahertz) {
     return read(
-        device.session(),
+        device,
+        memoryMegahertz < 0
+            ? "nvmlDeviceGetSupportedMemoryClocks"
+            : "nvmlDeviceGetSupportedGraphicsClocks",
         Integer.BYTES,
         (scratch, capacity) ->
             NvmlCalls.metrale_nvml_clocks(
@@ -28,33 +31,34 @@ final class NvmlLists {
   }
 
   static <T> NvmlReading<List<T>> read(
-      Nvml session,
+      NvmlDevice device,
+      String name,
       int entryBytes,
       BiFunction<NvmlScratch, Integer, NvmlResult> call,
       Entries<T> entries) {
-    session.enter();
-    try {
-      int capacity = FIRST_CAPACITY;
-      NvmlResult result = NvmlResult.INSUFFICIENT_SIZE;
-      for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        NvmlScratch scratch = NvmlScratch.ofThread().atLeast(OFFSET_BYTES + capacity * entryBytes);
-        result = call.apply(scratch, capacity);
-        ByteBuffer bytes = scratch.bytes();
-        int count = bytes.getInt(0);
-        if (result.equals(NvmlResult.SUCCESS) && (count < 0 || count > capacity)) {
-          // A library that claims to have written more than there was room for.
-          return NvmlReading.of(NvmlResult.INSUFFICIENT_SIZE, List::of);
-        }
-        if (!result.equals(NvmlResult.INSUFFICIENT_SIZE)) {
-          return NvmlReading.of(result, () -> list(count, entries.in(bytes)));
-        }
-        // Some more may have come by the time it is asked again.
-        capacity = (int) Math.min(Math.max(capacity, count) * 2L, MOST_CAPACITY);
+    return device.call(name, () -> read(entryBytes, call, entries));
+  }
+
+  private static <T> NvmlReading<List<T>> read(
+      int entryBytes, BiFunction<NvmlScratch, Integer, NvmlResult> call, Entries<T> entries) {
+    int capacity = FIRST_CAPACITY;
+    NvmlResult result = NvmlResult.INSUFFICIENT_SIZE;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+      NvmlScratch scratch = NvmlScratch.ofThread().atLeast(OFFSET_BYTES + capacity * entryBytes);
+      result = call.apply(scratch, capacity);
+      ByteBuffer bytes = scratch.bytes();
+      int count = bytes.getInt(0);
+      if (result.equals(NvmlResult.SUCCESS) && (count < 0 || count > capacity)) {
+        // A library that claims to have written more than there was room for.
+        return NvmlReading.of(NvmlResult.INSUFFICIENT_SIZE, List::of);
       }
-      return NvmlReading.of(result, List::of);
-    } finally {
-      session.leave();
+      if (!result.equals(NvmlResult.INSUFFICIENT_SIZE)) {
+        return NvmlReading.of(result, () -> list(count, entries.in(bytes)));
+      }
+      // Some more may have come by the time it is asked again.
+      capacity = (int) Math.min(Math.max(capacity, count) * 2L, MOST_CAPACITY);
     }
+    return NvmlReading.of(result, List::of);
   }
 
   /** Reads entries out of the bytes that a call wrote. */

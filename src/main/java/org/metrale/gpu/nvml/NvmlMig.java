@@ -66,14 +66,13 @@ public final class NvmlMig {
     List<NvmlDevice> out = new ArrayList<>();
     long most = maxDevices().orElse(0L);
     for (int migIndex = 0; migIndex < most; migIndex++) {
-      device.session().enter();
-      try {
-        long handle = NvmlCalls.metrale_nvml_mig(device.handle(), migIndex);
-        if (handle != 0) {
-          out.add(new NvmlDevice(device.session(), handle));
-        }
-      } finally {
-        device.session().leave();
+      int index = migIndex;
+      long handle =
+          device.call(
+              "nvmlDeviceGetMigDeviceHandleByIndex",
+              () -> NvmlCalls.metrale_nvml_mig(device.handle(), index));
+      if (handle != 0) {
+        out.add(new NvmlDevice(device.session(), handle, device.place() + " migIndex=" + migIndex));
       }
     }
     return List.copyOf(out);
@@ -90,13 +89,12 @@ public final class NvmlMig {
     if (!isMigDevice().orElse(false)) {
       return Optional.empty();
     }
-    device.session().enter();
-    try {
-      return Optional.of(
-          new NvmlDevice(device.session(), NvmlCalls.metrale_nvml_mig_parent(device.handle())));
-    } finally {
-      device.session().leave();
-    }
+    return Optional.of(
+        device.call(
+            "nvmlDeviceGetDeviceHandleFromMigDeviceHandle",
+            () ->
+                new NvmlDevice(
+                    device.session(), NvmlCalls.metrale_nvml_mig_parent(device.handle()))));
   }
 
   /**

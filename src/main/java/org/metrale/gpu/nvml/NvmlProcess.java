@@ -27,7 +27,8 @@ public record NvmlProcess(
 
   static NvmlReading<List<NvmlProcess>> list(NvmlDevice device, NvmlProcessKind kind) {
     return NvmlLists.read(
-        device.session(),
+        device,
+        kind.call(),
         BYTES,
         (scratch, capacity) ->
             NvmlCalls.metrale_nvml_processes(

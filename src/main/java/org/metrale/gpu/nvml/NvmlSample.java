@@ -31,6 +31,8 @@ public final class NvmlSample {
   private long energyWraps;
   private long energyResets;
   private boolean hostMemory;
+  private boolean overdue;
+  private boolean slowOverdue;
 
   /** Makes an empty sample, whose metrics all have failed with "no data". */
   public NvmlSample() {
@@ -169,6 +171,25 @@ public final class NvmlSample {
     return hostMemory ? NvmlMemorySource.OPERATING_SYSTEM : NvmlMemorySource.NVML;
   }
 
+  /**
+   * Whether newer samples should have come: two of them or more were due when this one was read.
+   * Then a call of NVML does not return, or the machine is too busy.
+   *
+   * @return true if the values may be old
+   */
+  public boolean isOverdue() {
+    return overdue;
+  }
+
+  /**
+   * The same of the metrics that take long to read.
+   *
+   * @return true if their values may be old
+   */
+  public boolean isSlowOverdue() {
+    return slowOverdue;
+  }
+
   void begin(long newSequence, long nanos, long epochMillis) {
     sequence = newSequence;
     takenAtNanos = nanos;
@@ -210,6 +231,19 @@ public final class NvmlSample {
       words[HEAD_WORDS + METRICS + i] = codes[i];
       words[HEAD_WORDS + 2 * METRICS + i] = errors[i];
     }
+  }
+
+  static long sequence(long[] words) {
+    return words[0];
+  }
+
+  static long takenAt(long[] words) {
+    return words[1];
+  }
+
+  void overdue(boolean ofFast, boolean ofSlow) {
+    overdue = ofFast;
+    slowOverdue = ofSlow;
   }
 
   /** Takes everything from a fast sample, and from a slow one what the fast one has not got. */

@@ -1,9 +1,11 @@
 package org.metrale.gpu.nvml;
 
 import com.google.errorprone.annotations.MustBeClosed;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import org.metrale.gpu.Backoff;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -18,13 +20,16 @@ import org.metrale.gpu.NativeResource;
  * them.
  *
  * <p><b>Threading:</b> safe for any number of threads; readers never block and never see parts of
- * two samples. Closing waits until the sampler's threads have ended.
+ * two samples. Closing waits until the sampler's threads have ended, a while at most. A call of
+ * NVML that does not return keeps the sampler's thread: samples then say that they are overdue.
  */
 public final class NvmlSampler extends NativeResource {
-  private static final long JOIN_MILLIS = 30_000;
-
   private final NvmlSamplerSettings settings;
   private final NvmlSampling sampling;
+
+  /** How long a close waits for a sample that is being taken. */
+  private final Duration drainTimeout;
+
   private final NvmlCadence fast;
   private final NvmlCadence slow;
   private final Thread fastThread;
@@ -34,10 +39,12 @@ public final class NvmlSampler extends NativeResource {
       NvmlSampleSource source,
       NvmlSamplerSettings settings,
       NvmlSamplerClock clock,
+      Duration drainTimeout,
       NativeResource... needs) {
     super(needs);
     this.settings = settings;
-    sampling = new NvmlSampling(source, settings.name(), clock);
+    this.drainTimeout = drainTimeout;
+    sampling = new NvmlSampling(source, settings, clock);
     fast = new NvmlCadence(clock, settings.period().toNanos(), sampling::sample, sampling::failed);
     fastThread = new Thread(fast, "nvml-sampler-" + settings.name());
     fastThread.setDaemon(true);
@@ -65,7 +72,11 @@ public final class NvmlSampler extends NativeResource {
   public static NvmlSampler start(NvmlDevice device, NvmlSamplerSettings settings) {
     NvmlSampler sampler =
         new NvmlSampler(
-            new NvmlDeviceSource(device), settings, NvmlSamplerClock.SYSTEM, device.session());
+            new NvmlDeviceSource(device),
+            settings,
+            NvmlSamplerClock.SYSTEM,
+            device.session().drainTimeout().plusSeconds(1), // its own calls end first
+            device.session());
     sampler.run();
     return sampler;
   }
@@ -86,7 +97,8 @@ public final class NvmlSampler extends NativeResource {
   static NvmlSampler start(
       NvmlSampleSource source, NvmlSamplerSettings settings, NvmlSamplerClock clock) {
     Objects.requireNonNull(source, "source");
-    NvmlSampler sampler = new NvmlSampler(source, settings, clock);
+    NvmlSampler sampler =
+        new NvmlSampler(source, settings, clock, NvmlOptions.defaults().callTimeout());
     sampler.run();
     return sampler;
   }
@@ -115,7 +127,7 @@ public final class NvmlSampler extends NativeResource {
   /**
    * How the sampler fares.
    *
-   * @return available only if the last sample has a value
+   * @return available only if the last sample has a value and is not overdue
    */
   public NvmlSamplerState state() {
     return isClosed() ? NvmlSamplerState.CLOSED : sampling.state();
@@ -148,18 +160,29 @@ public final class NvmlSampler extends NativeResource {
     sampling.removeListener(listener);
   }
 
+  /**
+   * Ends the sampling.
+   *
+   * <p><b>Blocking:</b> for a sample that is being taken, a little longer than {@link
+   * NvmlOptions#callTimeout()} at most.
+   *
+   * @throws NvmlException if that sample does not end; its thread is left behind and publishes
+   *     nothing any more
+   */
   @Override
   protected void free() {
     fast.stop();
     if (slow != null) {
       slow.stop();
     }
-    boolean ended = end(fastThread);
-    if ((slowThread != null && !end(slowThread)) || !ended) {
-      throw NvmlCalls.failure(
+    long deadline = System.nanoTime() + Backoff.nanos(drainTimeout);
+    boolean ended = end(fastThread, deadline);
+    ended &= slowThread == null || end(slowThread, deadline);
+    sampling.end();
+    if (!ended) {
+      throw NvmlException.unfinished(
           "nvmlDeviceGetPowerUsage",
-          NvmlResult.TIMEOUT,
-          this + ": a call of NVML did not return in " + JOIN_MILLIS + " ms");
+          "or another of a sample, " + this + " elapsed=" + drainTimeout);
     }
   }
 
@@ -176,14 +199,13 @@ public final class NvmlSampler extends NativeResource {
   }
 
   /** Waits for a thread to end, unless a listener closes the sampler from that very thread. */
-  private static boolean end(Thread thread) {
+  private static boolean end(Thread thread, long deadline) {
     LockSupport.unpark(thread);
     if (thread == Thread.currentThread()) {
       return true;
     }
-    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(JOIN_MILLIS);
     boolean interrupted = false;
-    long left = JOIN_MILLIS;
+    long left = TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime());
     while (thread.isAlive() && left > 0) {
       try {
         thread.join(left);

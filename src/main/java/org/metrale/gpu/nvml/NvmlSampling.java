@@ -9,8 +9,17 @@ final class NvmlSampling {
   private static final Logger LOG = System.getLogger("org.metrale.gpu.nvml");
   private static final int UNKNOWN = 999;
 
+  /** As many periods after the last sample, two others are missing. */
+  private static final int OVERDUE_PERIODS = 3;
+
   private final NvmlSampleSource source;
   private final String name;
+  private final long overdueNanos;
+
+  /** 0 if nothing is slow. */
+  private final long slowOverdueNanos;
+
+  private final long startedAtNanos;
   private final NvmlSamplerClock clock;
   private final NvmlSnapshotCell fastCell = new NvmlSnapshotCell(NvmlSample.WORDS);
   private final NvmlSnapshotCell slowCell = new NvmlSnapshotCell(NvmlSample.WORDS);
@@ -33,11 +42,15 @@ final class NvmlSampling {
   private volatile NvmlSampleListener[] listeners = new NvmlSampleListener[0];
 
   private volatile NvmlSamplerState state = NvmlSamplerState.STARTING;
+  private volatile boolean ended;
 
-  NvmlSampling(NvmlSampleSource source, String name, NvmlSamplerClock clock) {
+  NvmlSampling(NvmlSampleSource source, NvmlSamplerSettings settings, NvmlSamplerClock clock) {
     this.source = source;
-    this.name = name;
+    this.name = settings.name();
     this.clock = clock;
+    this.overdueNanos = OVERDUE_PERIODS * settings.period().toNanos();
+    this.slowOverdueNanos = OVERDUE_PERIODS * settings.slowPeriod().toNanos();
+    this.startedAtNanos = clock.nanoTime();
     new NvmlSample().store(fastWords);
     fastCell.write(fastWords);
     slowCell.write(fastWords);
@@ -52,6 +65,9 @@ final class NvmlSampling {
       // A source of somebody else's; the device's own does not throw.
       fail(fast, false);
       logFast(e);
+    }
+    if (ended) {
+      return; // came back late: nobody is told
     }
     if (fast.has(NvmlMetric.ENERGY_MILLIJOULES)) {
       energy.add(fast.value(NvmlMetric.ENERGY_MILLIJOULES));
@@ -73,6 +89,9 @@ final class NvmlSampling {
       fail(slow, true);
       logSlow(e);
     }
+    if (ended) {
+      return;
+    }
     slow.count(true);
     slow.store(slowWords);
     slowCell.write(slowWords);
@@ -93,10 +112,25 @@ final class NvmlSampling {
     slowCell.read(words.slow);
     fastCell.read(words.fast);
     into.load(words.fast, words.slow);
+    long now = clock.nanoTime();
+    into.overdue(
+        isOverdue(words.fast, overdueNanos, now), isOverdue(words.slow, slowOverdueNanos, now));
   }
 
   NvmlSamplerState state() {
-    return state;
+    long[] words = reading.get().fast;
+    fastCell.read(words);
+    return isOverdue(words, overdueNanos, clock.nanoTime()) ? NvmlSamplerState.OVERDUE : state;
+  }
+
+  /** From now on nothing is published and nobody is told. */
+  void end() {
+    ended = true;
+  }
+
+  private boolean isOverdue(long[] words, long limitNanos, long now) {
+    long since = NvmlSample.sequence(words) == 0 ? startedAtNanos : NvmlSample.takenAt(words);
+    return limitNanos > 0 && !ended && now - since > limitNanos;
   }
 
   synchronized void addListener(NvmlSampleListener listener) {

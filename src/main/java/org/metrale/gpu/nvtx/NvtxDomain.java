@@ -16,6 +16,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 public final class NvtxDomain {
   private static final ConcurrentHashMap<String, NvtxDomain> DOMAINS = new ConcurrentHashMap<>();
   private static final int NAMES = Integer.getInteger("org.metrale.nvtx.names", 4096);
+  private static final AtomicInteger MADE = new AtomicInteger();
   private static final NvtxDomain DEFAULT = new NvtxDomain("", 0);
 
   // Numbers of nvtxPayloadType_t; 0 is none.
@@ -24,6 +25,10 @@ public final class NvtxDomain {
 
   private final String name;
   private final long handle;
+
+  /** Tells domains apart at no cost for the collector, whatever their handles are. */
+  private final int number = MADE.getAndIncrement();
+
   private final ConcurrentHashMap<String, NvtxName> names = new ConcurrentHashMap<>();
 
   /** What a tool is told for a name, colour and category; bounded as the names are. */
@@ -271,6 +276,10 @@ public final class NvtxDomain {
 
   long handle() {
     return handle;
+  }
+
+  int number() {
+    return number;
   }
 
   /**

@@ -24,7 +24,7 @@ final class NvtxStack {
   private final Thread owner = Thread.currentThread();
   private final boolean virtual = isVirtual();
   private long[] open = new long[16];
-  private NvtxDomain[] domains = new NvtxDomain[16];
+  private int[] domains = new int[16];
   private int depth;
   private long serial;
 
@@ -57,7 +57,7 @@ final class NvtxStack {
     }
     long pushed = ++serial;
     open[depth] = pushed;
-    domains[depth++] = domain;
+    domains[depth++] = domain.number();
     return pushed;
   }
 
@@ -87,7 +87,7 @@ final class NvtxStack {
         return true;
       }
       // Each domain has a stack of its own.
-      inside += domains[at] == name.domain() ? 1 : 0;
+      inside += domains[at] == name.domain().number() ? 1 : 0;
     }
     misplaced(name, "twice");
     return false;

@@ -76,7 +76,8 @@ public final class AddressFilter {
     static Network parse(String text) {
       int slash = text.indexOf('/');
       String host = slash < 0 ? text : text.substring(0, slash);
-      if (!host.matches("[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")) {
+      // Shorter forms mean other addresses than they seem to: 10.1 would be 10.0.0.1.
+      if (!host.matches("[0-9]{1,3}(\\.[0-9]{1,3}){3}|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")) {
         throw new IllegalArgumentException(
             "\"" + text + "\": wanted an address, such as 10.0.0.0/8");
       }

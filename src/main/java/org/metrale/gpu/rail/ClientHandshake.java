@@ -13,6 +13,7 @@ import org.metrale.gpu.rail.HandshakeException.Reason;
 import org.metrale.gpu.wire.AckStatus;
 import org.metrale.gpu.wire.ClientRailFrame;
 import org.metrale.gpu.wire.RailCount;
+import org.metrale.gpu.wire.RailDialect;
 import org.metrale.gpu.wire.ServerFrame;
 import org.metrale.gpu.wire.WireFormatException;
 
@@ -285,7 +286,11 @@ public sealed interface ClientHandshake extends HandshakeState<ClientHandshake> 
           return new Established(offer, servers);
         }
         String got = ack.code() + " (" + ack + ")";
-        String hint = "the peer's log: its device could not connect to this side's";
+        String hint =
+            "the peer's log: its device could not connect to this side's"
+                + (terms.dialect().equals(RailDialect.READ_WRITE)
+                    ? "; or it serves read-only, which nothing on the wire tells apart"
+                    : "");
         Fault fault = new Fault(Reason.ACK_REFUSED, "ack", "0 (OK)", got, hint);
         return new Failed(new HandshakeException(terms.peer(), fault));
       } catch (WireFormatException e) {

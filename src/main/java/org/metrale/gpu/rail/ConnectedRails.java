@@ -3,9 +3,10 @@ package org.metrale.gpu.rail;
 import com.google.errorprone.annotations.MustBeClosed;
 import java.io.IOException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.NavigableSet;
 import java.util.Objects;
+import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
 import java.util.function.LongConsumer;
 import java.util.stream.IntStream;
@@ -17,8 +18,6 @@ import org.metrale.gpu.verbs.VerbsEvent;
 import org.metrale.gpu.verbs.VerbsEventType;
 import org.metrale.gpu.verbs.VerbsException;
 import org.metrale.gpu.verbs.VerbsGid;
-import org.metrale.gpu.verbs.VerbsPort;
-import org.metrale.gpu.wire.Region;
 import org.metrale.gpu.wire.ServerFrame;
 
 /**
@@ -28,9 +27,10 @@ import org.metrale.gpu.wire.ServerFrame;
  * <p>Each rail has a bounded number of pieces in flight and takes the next when one is done, so
  * that each carries what it can. A rail that fails leaves rotation, and its pieces are done again
  * on the others; reads and writes may be done twice without harm, since a transfer is over only
- * when all of it is done. Failed rails are rebuilt in the background by a new handshake, see {@link
- * RailClient#rebuilding}. So is a rail whose device says that it is lost, or that the address is
- * gone that the peer was told; the rebuilt one has the address that is best then.
+ * when all of it is done. Failed rails, and only they, are rebuilt in the background by a new
+ * handshake on a connection of their own, see {@link RailClient#rebuilding}. So is a rail whose
+ * device says that it is lost, or that the address is gone that the peer was told; the rebuilt one
+ * has the address that is best then.
  *
  * <p><b>Threading:</b> safe for any number of threads. A blocking transfer is driven by the thread
  * that waits for it, others by a daemon thread.
@@ -40,11 +40,10 @@ import org.metrale.gpu.wire.ServerFrame;
  * memory cannot be closed until they are.
  *
  * <p><b>Cleanup:</b> {@link #close()} is refused while a thread waits for a transfer; transfers
- * nobody waits for fail.
+ * nobody waits for fail. A device that is stuck is given five seconds; what it may still use stays
+ * allocated, and the close says so.
  */
 public final class ConnectedRails extends NativeResource {
-  private static final Duration REBUILD_LIMIT = Duration.ofSeconds(10);
-
   private final RailClient client;
   private final RailSet rails;
   private final TransferEngine engine;
@@ -55,22 +54,25 @@ public final class ConnectedRails extends NativeResource {
   private final RailMemory fence;
 
   private final RailCounters counters;
+  private final RailConnections connections;
   private final RailSet.Listener events = this::happened;
-  private volatile RailGeneration generation;
 
-  private ConnectedRails(
-      RailClient client, RailSet rails, RailGeneration generation, RailMemory fence) {
+  /** How long the peer's regions are; empty if that is not known. */
+  private final List<Long> regionBytes;
+
+  private ConnectedRails(RailClient client, RailSet rails, RailGeneration first, RailMemory fence) {
     super(rails);
     this.client = client;
     this.rails = rails;
     this.fence = fence;
     this.counters = new RailCounters(rails.size());
+    this.regionBytes = List.copyOf(client.terms().regionBytes().get());
     String peer = client.terms().peer();
-    this.recovery = new RailRecovery(peer, new Rebuilding());
     this.engine = new TransferEngine(peer, client.rebuilds(), this::failed);
     this.driver = new RailDriver(engine, peer);
-    this.generation = generation;
-    engine.replace(links(generation), () -> {});
+    this.connections = new RailConnections(client, rails, fence, engine, counters);
+    this.recovery = new RailRecovery(peer, connections);
+    connections.begin(first);
     rails.add(events);
   }
 
@@ -79,11 +81,17 @@ public final class ConnectedRails extends NativeResource {
   static ConnectedRails connect(RailClient client, RailSet rails, Deadline deadline)
       throws IOException {
     RailMemory fence = RailMemory.allocate(rails, rails.size(), VerbsAccess.LOCAL_WRITE);
+    RailGeneration first = null;
     try {
-      RailGeneration first = RailGeneration.connect(client.terms(), rails, deadline);
+      NavigableSet<Integer> every =
+          new TreeSet<>(IntStream.range(0, rails.size()).boxed().toList());
+      first = RailGeneration.connect(client.terms(), rails, every, List.of(), deadline);
       return new ConnectedRails(client, rails, first, fence);
-    } catch (IOException | RuntimeException | Error e) {
-      fence.close();
+    } catch (IOException | RuntimeException | OutOfMemoryError e) {
+      if (first != null) {
+        first.closeAfter(e);
+      }
+      Closing.afterFailure(e, List.of(fence));
       throw e;
     }
   }
@@ -91,19 +99,20 @@ public final class ConnectedRails extends NativeResource {
   /**
    * What the peer offers now.
    *
-   * @return its records, one each rail
+   * @return its newest records, one each rail
    */
   public ServerFrame offer() {
-    return generation.offer();
+    return connections.offer();
   }
 
   /**
-   * The stream that the present handshake was held on, for protocols that go on there.
+   * The stream that the newest handshake was held on, for protocols that go on there.
    *
-   * @return the transport; after a rebuild another one
+   * @return the transport; after a rebuild another one, and this one is closed as soon as no rail
+   *     is on its connection
    */
   public HandshakeTransport transport() {
-    return generation.transport();
+    return connections.transport();
   }
 
   /**
@@ -147,7 +156,8 @@ public final class ConnectedRails extends NativeResource {
    * @param timeout how long it may take
    * @throws RailException if it comes to nothing; some bytes may have arrived
    * @throws InterruptedException if the thread is or was interrupted; the transfer is given up
-   * @throws IndexOutOfBoundsException if the range is not inside {@code into}
+   * @throws IndexOutOfBoundsException if the range is not inside {@code into}, or not inside the
+   *     peer's region where its length is known
    * @throws IllegalArgumentException if the memory is not on these rails
    * @throws IllegalStateException if this or the memory is closed
    */
@@ -172,7 +182,8 @@ public final class ConnectedRails extends NativeResource {
    * @param timeout how long it may take
    * @throws RailException if it comes to nothing; some bytes may have been written
    * @throws InterruptedException if the thread is or was interrupted; the transfer is given up
-   * @throws IndexOutOfBoundsException if the range is not inside {@code from}
+   * @throws IndexOutOfBoundsException if the range is not inside {@code from}, or not inside the
+   *     peer's region where its length is known
    * @throws IllegalArgumentException if the memory is not on these rails
    * @throws IllegalStateException if this or the memory is closed
    */
@@ -211,7 +222,8 @@ public final class ConnectedRails extends NativeResource {
    * @param lengthBytes how many, from 1
    * @param terms how long it may take, and whom to tell of progress
    * @return the transfer, which goes on by itself
-   * @throws IndexOutOfBoundsException if the range is not inside {@code into}
+   * @throws IndexOutOfBoundsException if the range is not inside {@code into}, or not inside the
+   *     peer's region where its length is known
    * @throws IllegalArgumentException if the memory is not on these rails
    * @throws IllegalStateException if this or the memory is closed
    */
@@ -229,13 +241,35 @@ public final class ConnectedRails extends NativeResource {
    * @param lengthBytes how many, from 1
    * @param terms how long it may take, and whom to tell of progress
    * @return the transfer, which goes on by itself
-   * @throws IndexOutOfBoundsException if the range is not inside {@code from}
+   * @throws IndexOutOfBoundsException if the range is not inside {@code from}, or not inside the
+   *     peer's region where its length is known
    * @throws IllegalArgumentException if the memory is not on these rails
    * @throws IllegalStateException if this or the memory is closed
    */
   public RailTransfer writeAsync(
       RailMemory from, long offset, RailTarget to, long lengthBytes, TransferTerms terms) {
     return begin(new Order(Direction.WRITE, from, offset, to, lengthBytes, of(terms)), terms);
+  }
+
+  /**
+   * Begins to write to the peer's memory, so that the peer's processor sees the bytes when the
+   * transfer is over, as {@link #writeFenced}.
+   *
+   * @param from where the bytes are: memory on these rails
+   * @param offset where in it, in bytes
+   * @param to where the bytes go
+   * @param lengthBytes how many, from 1
+   * @param terms how long it may take, and whom to tell of progress
+   * @return the transfer, which goes on by itself
+   * @throws IndexOutOfBoundsException if the range is not inside {@code from}, or not inside the
+   *     peer's region where its length is known
+   * @throws IllegalArgumentException if the memory is not on these rails
+   * @throws IllegalStateException if this or the memory is closed
+   */
+  public RailTransfer writeFencedAsync(
+      RailMemory from, long offset, RailTarget to, long lengthBytes, TransferTerms terms) {
+    Direction fenced = Direction.FENCED_WRITE;
+    return begin(new Order(fenced, from, offset, to, lengthBytes, of(terms)), terms);
   }
 
   private static LongConsumer of(TransferTerms terms) {
@@ -254,6 +288,7 @@ public final class ConnectedRails extends NativeResource {
   }
 
   private void await(Order order, Duration timeout) throws RailException, InterruptedException {
+    engine.requireNoStep();
     acquire();
     try {
       RailTransfer transfer = submit(order, Deadline.after(timeout));
@@ -281,6 +316,11 @@ public final class ConnectedRails extends NativeResource {
     if (!order.memory().rails().equals(rails)) {
       throw new IllegalArgumentException(order.memory() + " is not on " + rails);
     }
+    if (!regionBytes.isEmpty()) {
+      RailTarget target = order.target();
+      long there = regionBytes.get(Objects.checkIndex(target.region(), regionBytes.size()));
+      Objects.checkFromIndexSize(target.offset(), order.lengthBytes(), there);
+    }
     List<RailLink> links = engine.links();
     long longest = links.stream().mapToLong(RailLink::maxMessageBytes).min().orElse(1);
     StripePlan plan =
@@ -291,16 +331,7 @@ public final class ConnectedRails extends NativeResource {
     return transfer;
   }
 
-  private List<RailLink> links(RailGeneration from) {
-    List<RailLink> out = new ArrayList<>();
-    for (int rail = 0; rail < from.ends().size(); rail++) {
-      List<Region> regions = from.offer().rails().get(rail).regions();
-      out.add(new RailLink(rail, from.ends().get(rail), regions, fence, engine));
-    }
-    return out;
-  }
-
-  /** A rail of the present generation has failed; called with the engine's lock held. */
+  /** A rail has failed; called with the engine's lock held. */
   private void failed(RailLink link) {
     counters.failed(link);
     driver.wake();
@@ -318,45 +349,18 @@ public final class ConnectedRails extends NativeResource {
       engine.takeDown(
           rail,
           new IllegalStateException(
-              device + " has lost the address " + generation.ends().get(rail).gid()));
+              device + " has lost the address " + engine.links().get(rail).gid()));
     }
   }
 
   private boolean hasLostAddress(int rail) {
-    VerbsGid told = generation.ends().get(rail).gid();
+    VerbsGid told = engine.links().get(rail).gid();
     try {
-      return port(rail).gidTable().stream().noneMatch(entry -> entry.gid().equals(told));
+      return connections.port(rail).gidTable().stream()
+          .noneMatch(entry -> entry.gid().equals(told));
     } catch (VerbsException e) {
       // A device that does not answer, as one whose network device was removed, has none.
       return true;
-    }
-  }
-
-  private VerbsPort port(int rail) {
-    return rails.domain(rail).device().port(rails.specs().get(rail).path().portNumber());
-  }
-
-  /** How failed rails are made anew. */
-  private final class Rebuilding implements RailRecovery.Attempt {
-    @Override
-    public boolean isPossible() {
-      return IntStream.range(0, rails.size()).allMatch(this::isActive);
-    }
-
-    private boolean isActive(int rail) {
-      return port(rail).isActive();
-    }
-
-    @Override
-    public void rebuild() throws IOException {
-      recovery.beginning();
-      RailGeneration old = generation;
-      RailGeneration fresh =
-          RailGeneration.connect(client.terms(), rails, Deadline.after(REBUILD_LIMIT));
-      generation = fresh;
-      List<RailLink> replaced = engine.replace(links(fresh), old::hangUp);
-      counters.replaced(replaced);
-      driver.wake();
     }
   }
 
@@ -364,9 +368,13 @@ public final class ConnectedRails extends NativeResource {
   protected void free() {
     rails.remove(events);
     recovery.close();
-    engine.close();
+    boolean isOver = engine.close();
     driver.close();
-    generation.hangUp();
+    connections.hangUp();
+    if (!isOver) {
+      throw new IllegalStateException(
+          this + ": a device does not let go of its queue pair, which may still use memory");
+    }
     fence.close();
   }
 

@@ -194,8 +194,12 @@ public final class HandshakeException extends IOException {
   record Fault(Reason reason, String field, String wanted, String got, String lookAt) {
     /** What bytes that are not a message amount to. */
     static Fault of(WireFormatException e) {
-      return new Fault(
-          Reason.of(e.kind()), e.field(), e.wanted(), e.got(), "the peer's log and its version");
+      // The low half of an arena's address stands where the number of regions is read.
+      String hint =
+          e.kind().equals(WireFormatException.Kind.REGION_COUNT_OUT_OF_RANGE)
+              ? "whether the peer serves read-only: nothing on the wire tells the dialects apart"
+              : "the peer's log and its version";
+      return new Fault(Reason.of(e.kind()), e.field(), e.wanted(), e.got(), hint);
     }
   }
 }

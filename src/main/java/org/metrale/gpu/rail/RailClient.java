@@ -4,8 +4,10 @@ import com.google.errorprone.annotations.MustBeClosed;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.metrale.gpu.wire.RailDialect;
 import org.metrale.gpu.wire.ServerFrame;
 
@@ -26,7 +28,29 @@ public final class RailClient {
       RailDialect dialect,
       RailPreamble preamble,
       Function<ServerFrame, Optional<String>> check,
-      PacketNumbers numbers) {}
+      Supplier<List<Long>> regionBytes,
+      PacketNumbers numbers) {
+    private Terms saying(RailPreamble other) {
+      return new Terms(peer, dialer, dialect, other, check, regionBytes, numbers);
+    }
+
+    private Terms checking(Function<ServerFrame, Optional<String>> other) {
+      return new Terms(peer, dialer, dialect, preamble, other, regionBytes, numbers);
+    }
+
+    private Terms knowing(Supplier<List<Long>> other) {
+      return new Terms(peer, dialer, dialect, preamble, check, other, numbers);
+    }
+
+    /** What speaks against an offer. */
+    Optional<String> objection(ServerFrame offer) {
+      int known = regionBytes.get().size();
+      int offered = offer.rails().get(0).regions().size();
+      return known == 0 || known == offered
+          ? check.apply(offer)
+          : Optional.of(offered + " regions, where " + known + " are known");
+    }
+  }
 
   private final Terms terms;
   private final boolean rebuilding;
@@ -66,6 +90,7 @@ public final class RailClient {
             dialect,
             RailPreamble.NONE,
             offer -> Optional.empty(),
+            List::of,
             new PacketNumbers());
     // A read-only service offers the same bytes to every connection; others may not.
     return new RailClient(terms, dialect.equals(RailDialect.READ_ONLY), DEFAULT_PIECE_BYTES);
@@ -78,33 +103,31 @@ public final class RailClient {
    * @return the client
    */
   public RailClient saying(RailPreamble preamble) {
-    Terms other =
-        new Terms(
-            terms.peer(),
-            terms.dialer(),
-            terms.dialect(),
-            preamble,
-            terms.check(),
-            terms.numbers());
-    return new RailClient(other, rebuilding, pieceBytes);
+    return new RailClient(terms.saying(preamble), rebuilding, pieceBytes);
   }
 
   /**
    * The same with a look at the offer before anything more is sent.
    *
-   * @param check answers an objection, or nothing to go on
+   * @param check answers an objection, or nothing to go on; asked again when rails are rebuilt, and
+   *     the offer may then be of the first rails only
    * @return the client
    */
   public RailClient checking(Function<ServerFrame, Optional<String>> check) {
-    Terms other =
-        new Terms(
-            terms.peer(),
-            terms.dialer(),
-            terms.dialect(),
-            terms.preamble(),
-            check,
-            terms.numbers());
-    return new RailClient(other, rebuilding, pieceBytes);
+    return new RailClient(terms.checking(check), rebuilding, pieceBytes);
+  }
+
+  /**
+   * The same with the lengths of the peer's regions, which the handshake does not tell: an offer of
+   * another number of regions is declined, and a transfer beyond a region's end is refused before
+   * anything is sent, instead of costing the rail that it would have been on.
+   *
+   * @param regionBytes answers the length of each region, in the offer's order; asked after the
+   *     preamble, which may have told them. An empty list if they are not known
+   * @return the client
+   */
+  public RailClient knowing(Supplier<List<Long>> regionBytes) {
+    return new RailClient(terms.knowing(regionBytes), rebuilding, pieceBytes);
   }
 
   /**
@@ -137,8 +160,9 @@ public final class RailClient {
   /**
    * Connects.
    *
-   * <p><b>Blocking:</b> until the deadline at the latest, and interruptible; only a driver that
-   * looks up the peer's address may take longer.
+   * <p><b>Blocking:</b> until the deadline at the latest, also if a device of this side does not
+   * answer, and a few seconds more to undo what was made; interruptible while it waits for the
+   * peer.
    *
    * @param rails this side's rails, all of which are connected
    * @param timeout how long the whole may take
@@ -147,6 +171,8 @@ public final class RailClient {
    * @throws IOException if the server cannot be reached
    * @throws org.metrale.gpu.verbs.VerbsException if a queue pair cannot be made; nothing was sent
    *     then
+   * @throws IllegalStateException if a device has no usable address, or is on InfiniBand; nothing
+   *     was sent then either
    */
   @MustBeClosed
   public ConnectedRails connect(RailSet rails, Duration timeout) throws IOException {

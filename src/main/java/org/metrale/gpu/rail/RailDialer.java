@@ -2,8 +2,6 @@ package org.metrale.gpu.rail;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
-import java.net.Socket;
-import java.util.concurrent.TimeUnit;
 
 /** How a client reaches its server, at first and again when rails are rebuilt. */
 @FunctionalInterface
@@ -18,24 +16,23 @@ public interface RailDialer {
   HandshakeTransport open(Deadline deadline) throws IOException;
 
   /**
-   * A plain TCP connection.
+   * A plain TCP connection; interruptible, which is an {@link java.io.InterruptedIOException}.
    *
    * @param address where the server listens; the name is looked up each time
    * @return the dialer
    */
   static RailDialer tcp(InetSocketAddress address) {
-    return deadline -> {
-      Socket socket = new Socket();
-      try {
-        socket.setTcpNoDelay(true);
-        long millis = TimeUnit.NANOSECONDS.toMillis(deadline.remainingNanos(System.nanoTime())) + 1;
-        InetSocketAddress now = new InetSocketAddress(address.getHostString(), address.getPort());
-        socket.connect(now, (int) Math.min(Integer.MAX_VALUE, millis));
-        return HandshakeTransport.of(socket);
-      } catch (IOException | RuntimeException | Error e) {
-        socket.close();
-        throw e;
-      }
-    };
+    return tcp(address, SocketLayer.NONE);
+  }
+
+  /**
+   * A TCP connection with TLS or something else over it; interruptible likewise.
+   *
+   * @param address where the server listens; the name is looked up each time
+   * @param layer what is laid over the connection
+   * @return the dialer
+   */
+  static RailDialer tcp(InetSocketAddress address, SocketLayer layer) {
+    return new TcpDialer(address, layer);
   }
 }

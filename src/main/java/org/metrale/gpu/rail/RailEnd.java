@@ -3,7 +3,9 @@ package org.metrale.gpu.rail;
 import java.lang.System.Logger.Level;
 import org.metrale.gpu.verbs.VerbsAccess;
 import org.metrale.gpu.verbs.VerbsCompletionQueue;
+import org.metrale.gpu.verbs.VerbsDevice;
 import org.metrale.gpu.verbs.VerbsGid;
+import org.metrale.gpu.verbs.VerbsLimits;
 import org.metrale.gpu.verbs.VerbsPath;
 import org.metrale.gpu.verbs.VerbsPreparedQueuePair;
 import org.metrale.gpu.verbs.VerbsQueuePair;
@@ -54,9 +56,11 @@ final class RailEnd {
   private static RailEnd prepare(
       RailSet rails, int rail, int requests, VerbsAccess remoteAccess, PacketNumbers numbers) {
     RailSpec spec = rails.specs().get(rail);
-    VerbsQueueSettings settings = new VerbsQueueSettings(requests, remoteAccess, spec.path());
-    VerbsCompletionQueue completions =
-        VerbsCompletionQueue.open(rails.domain(rail).device(), requests);
+    VerbsDevice device = rails.domain(rail).device();
+    VerbsLimits limits = device.limits();
+    int granted = Math.min(requests, Math.min(limits.workRequests(), limits.completions()));
+    VerbsQueueSettings settings = new VerbsQueueSettings(granted, remoteAccess, spec.path());
+    VerbsCompletionQueue completions = VerbsCompletionQueue.open(device, granted);
     VerbsPreparedQueuePair prepared = null;
     try {
       prepared =
@@ -65,7 +69,7 @@ final class RailEnd {
         throw new IllegalStateException(
             spec.device() + " is on InfiniBand, whose peers need more than this handshake tells");
       }
-      return new RailEnd(completions, prepared, spec, rails.domain(rail).device().isSoftRoce());
+      return new RailEnd(completions, prepared, spec, device.isSoftRoce());
     } catch (RuntimeException | Error e) {
       if (prepared != null) {
         prepared.close();
@@ -113,10 +117,6 @@ final class RailEnd {
    */
   boolean isDoubtful() {
     return doubtful;
-  }
-
-  boolean isClosed() {
-    return completions.isClosed();
   }
 
   void close() {

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.metrale.gpu.rail.RailTransfer.Direction;
 import org.metrale.gpu.verbs.VerbsCompletions;
+import org.metrale.gpu.verbs.VerbsGid;
 import org.metrale.gpu.verbs.VerbsMemoryRegion;
 import org.metrale.gpu.verbs.VerbsPath;
 import org.metrale.gpu.verbs.VerbsWorkBatch;
@@ -25,6 +26,9 @@ final class RailLink implements RailChoice.Lane {
   private static final long STALL_NANOS = Duration.ofSeconds(3).toNanos();
 
   private static final int STALL_PATIENCE = 4;
+
+  /** What a rail carries at least, 1 MB/s: the bytes of a piece take their time too. */
+  private static final long NANOS_PER_BYTE = 1000;
 
   /** Marks the first request of a piece, which is done only when the one after it is. */
   private static final long FOLLOWED = 1L << 32;
@@ -52,6 +56,10 @@ final class RailLink implements RailChoice.Lane {
   private final int[] free;
   private final RailRate rate = new RailRate();
   private final long stallNanos;
+
+  /** What brings it down; null while it is active. */
+  private RailEnding ending;
+
   private int freeCount;
   private RailStatus.State state = RailStatus.State.ACTIVE;
   private long failedAtNanos;
@@ -97,6 +105,20 @@ final class RailLink implements RailChoice.Lane {
     return state;
   }
 
+  boolean isDown() {
+    return state.equals(RailStatus.State.DOWN);
+  }
+
+  /** Whether this is a rail of that connection. */
+  boolean isOn(RailGeneration connection) {
+    return connection.ends().contains(end);
+  }
+
+  /** The address that the peer was told. */
+  VerbsGid gid() {
+    return end.gid();
+  }
+
   long carriedBytes() {
     return carriedBytes;
   }
@@ -115,7 +137,8 @@ final class RailLink implements RailChoice.Lane {
 
   @Override
   public boolean hasRoom() {
-    return state.equals(RailStatus.State.ACTIVE) && freeCount > 0;
+    // A piece is two requests at most.
+    return isActive() && freeCount > 0 && batch.room() >= 2;
   }
 
   @Override
@@ -196,7 +219,7 @@ final class RailLink implements RailChoice.Lane {
 
   /** Takes completions; true if there were any. */
   boolean poll(Consumer<RailPiece> arrived) {
-    if (end.isClosed()) {
+    if (isDown() || (ending != null && ending.isClosing())) {
       return false;
     }
     int count;
@@ -204,7 +227,7 @@ final class RailLink implements RailChoice.Lane {
       count = end.completions().pollOnce(done);
     } catch (RuntimeException e) {
       fail(e);
-      giveUp();
+      ending.close();
       return true;
     }
     for (int i = 0; i < count; i++) {
@@ -212,14 +235,19 @@ final class RailLink implements RailChoice.Lane {
     }
     if (count > 0) {
       movedAtNanos = System.nanoTime();
-      flush();
     }
+    // What the device had no room for.
+    flush();
     return count > 0;
   }
 
   private void completed(int index, Consumer<RailPiece> arrived) {
     long id = done.workId(index);
     int slot = (int) id;
+    if (isDown()) {
+      // A listener has closed the rails: what they had was given back.
+      return;
+    }
     if (done.isSuccess(index)) {
       if ((id & FOLLOWED) == 0) {
         RailPiece piece = release(slot);
@@ -252,12 +280,7 @@ final class RailLink implements RailChoice.Lane {
     fault = cause;
     failedAtNanos = System.nanoTime();
     batch.clear();
-    try {
-      end.pair().abort();
-    } catch (RuntimeException e) {
-      // A device that is gone cannot be told; destroying the queue pair does the same.
-      cause.addSuppressed(e);
-    }
+    ending = new RailEnding(end, cause);
     owner.failed(this);
   }
 
@@ -266,7 +289,7 @@ final class RailLink implements RailChoice.Lane {
    * has nothing left, or has had its time; true if it did.
    */
   boolean settle(long nowNanos) {
-    if (isActive() && !isIdle() && nowNanos - movedAtNanos > stallNanos) {
+    if (isActive() && !isIdle() && hasStalled(nowNanos - movedAtNanos)) {
       fail(
           new IllegalStateException(
               "no completion for "
@@ -278,16 +301,29 @@ final class RailLink implements RailChoice.Lane {
       return false;
     }
     if (isIdle() || nowNanos - failedAtNanos > FLUSH_NANOS) {
-      giveUp();
+      ending.close();
+    }
+    if (ending.isOver()) {
+      bury(ending.await(new Deadline(nowNanos)));
       return true;
     }
     return false;
   }
 
-  /** Destroys the queue pair; what was in flight comes back. */
-  private void giveUp() {
+  private boolean hasStalled(long silenceNanos) {
+    if (silenceNanos <= stallNanos) {
+      return false;
+    }
+    long longest = 0;
+    for (RailPiece piece : pieces) {
+      longest = piece == null ? longest : Math.max(longest, piece.lengthBytes());
+    }
+    return silenceNanos - stallNanos > longest * NANOS_PER_BYTE;
+  }
+
+  /** The queue pair is destroyed, or cannot be; what was in flight comes back. */
+  private void bury(boolean isGone) {
     state = RailStatus.State.DOWN;
-    boolean isGone = end.closeQuietly();
     for (int slot = 0; slot < pieces.length; slot++) {
       if (pieces[slot] != null && isGone) {
         owner.refused(this, release(slot), null);
@@ -307,10 +343,23 @@ final class RailLink implements RailChoice.Lane {
     return false;
   }
 
-  /** Ends the rail, whatever is in flight. */
-  void close() {
-    if (!state.equals(RailStatus.State.DOWN)) {
-      giveUp();
+  /** Begins to end the rail, whatever is in flight. */
+  void beginClose() {
+    if (isActive()) {
+      state = RailStatus.State.FAILING;
+      batch.clear();
+      ending = new RailEnding(end, new IllegalStateException("closed"));
     }
+    if (!isDown()) {
+      ending.close();
+    }
+  }
+
+  /** Ends it; false if the device does not let go of it. */
+  boolean awaitClose(Deadline deadline) {
+    if (!isDown()) {
+      bury(ending.await(deadline));
+    }
+    return ending == null || ending.isOver();
   }
 }

@@ -4,8 +4,11 @@ import com.google.errorprone.annotations.MustBeClosed;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsGpuMemory;
 import org.metrale.gpu.verbs.VerbsMemoryRegion;
 import org.metrale.gpu.verbs.VerbsProtectionDomain;
 
@@ -21,10 +24,14 @@ public final class RailMemory extends NativeResource {
   private final RailSet rails;
   private final List<VerbsMemoryRegion> regions;
 
-  private RailMemory(RailSet rails, List<VerbsMemoryRegion> regions) {
+  /** What the regions are part of, and closed with; null if they are this object's own. */
+  private final VerbsGpuMemory gpu;
+
+  private RailMemory(RailSet rails, List<VerbsMemoryRegion> regions, VerbsGpuMemory gpu) {
     super(rails);
     this.rails = rails;
     this.regions = regions;
+    this.gpu = gpu;
   }
 
   /**
@@ -78,6 +85,36 @@ public final class RailMemory extends NativeResource {
         domain -> VerbsMemoryRegion.borrow(domain, buffer.address(), buffer.lengthBytes(), access));
   }
 
+  /**
+   * A GPU's memory, or pinned host memory as its stand-in where one of the adapters cannot reach
+   * it:
+   *
+   * <pre>{@code
+   * RailMemory.ofGpu(
+   *     rails, domains -> VerbsGpuMemory.register(domains, memory, VerbsAccess.LOCAL_WRITE));
+   * }</pre>
+   *
+   * @param rails the rails to register it on
+   * @param register registers it on all of the rails' protection domains
+   * @return the memory; which of the two it is, {@link #gpu()} says
+   * @throws org.metrale.gpu.verbs.VerbsException if it cannot be registered; nothing is left of it
+   */
+  @MustBeClosed
+  public static RailMemory ofGpu(
+      RailSet rails, Function<List<VerbsProtectionDomain>, VerbsGpuMemory> register) {
+    VerbsGpuMemory gpu = register.apply(rails.domains());
+    try {
+      if (gpu.regions().size() != rails.size()) {
+        throw new IllegalArgumentException(
+            gpu + ": wanted a region for each of " + rails.size() + " rails");
+      }
+      return new RailMemory(rails, gpu.regions(), gpu);
+    } catch (RuntimeException | Error e) {
+      Closing.afterFailure(e, List.of(gpu));
+      throw e;
+    }
+  }
+
   /** Makes the region of the first rail, which holds the memory. */
   private interface First {
     VerbsMemoryRegion on(VerbsProtectionDomain domain);
@@ -93,7 +130,7 @@ public final class RailMemory extends NativeResource {
       for (int rail = 1; rail < rails.size(); rail++) {
         regions.add(VerbsMemoryRegion.borrow(rails.domain(rail), address, length, access));
       }
-      return new RailMemory(rails, regions);
+      return new RailMemory(rails, regions, null);
     } catch (RuntimeException | Error e) {
       Closing.afterFailure(e, regions);
       throw e;
@@ -124,7 +161,7 @@ public final class RailMemory extends NativeResource {
    * @param offset where to begin, in bytes
    * @param into where they go; as many as fit
    * @throws IndexOutOfBoundsException if the range is not inside
-   * @throws IllegalStateException if this is closed
+   * @throws IllegalStateException if this is closed, or a GPU's memory without a stand-in
    */
   public void read(long offset, ByteBuffer into) {
     regions.get(0).read(offset, into);
@@ -136,10 +173,19 @@ public final class RailMemory extends NativeResource {
    * @param offset where to begin, in bytes
    * @param from the bytes
    * @throws IndexOutOfBoundsException if the range is not inside
-   * @throws IllegalStateException if this is closed
+   * @throws IllegalStateException if this is closed, or a GPU's memory without a stand-in
    */
   public void write(long offset, ByteBuffer from) {
     regions.get(0).write(offset, from);
+  }
+
+  /**
+   * The GPU's memory that this is.
+   *
+   * @return the memory with the way that adapters get at it, or empty if this is no GPU's
+   */
+  public Optional<VerbsGpuMemory> gpu() {
+    return Optional.ofNullable(gpu);
   }
 
   RailSet rails() {
@@ -163,7 +209,7 @@ public final class RailMemory extends NativeResource {
   @Override
   protected void free() {
     // The first region holds the memory: it goes last.
-    Closing.all(regions);
+    Closing.all(gpu == null ? regions : List.of(gpu));
   }
 
   @Override

@@ -19,12 +19,19 @@ final class RailRecovery {
   private static final Duration FIRST_WAIT = Duration.ofMillis(100);
   private static final Duration LONGEST_WAIT = Duration.ofSeconds(5);
 
+  /** What came of an attempt. */
+  enum Outcome {
+    /** No rail is down any more. */
+    COMPLETE,
+    /** Some rails are back, others are not. */
+    PARTIAL,
+    /** Nothing can be done now. */
+    NOTHING
+  }
+
   /** One attempt. */
   interface Attempt {
-    /** Whether this side's devices could be connected at all; asked before the peer is troubled. */
-    boolean isPossible();
-
-    void rebuild() throws IOException;
+    Outcome rebuild() throws IOException;
   }
 
   private final String peer;
@@ -58,19 +65,22 @@ final class RailRecovery {
   private void run() {
     Duration wait = FIRST_WAIT;
     while (pause(wait)) {
+      beginning();
+      Outcome outcome = Outcome.NOTHING;
       try {
-        if (attempt.isPossible()) {
-          attempt.rebuild();
-          LOG.log(Level.INFO, "the rails to " + peer + " are back");
-          wait = FIRST_WAIT;
-          continue;
-        }
+        outcome = attempt.rebuild();
       } catch (IOException | RuntimeException | Error e) {
         LOG.log(Level.DEBUG, "the rails to " + peer + " are not back yet", e);
+      }
+      if (outcome.equals(Outcome.NOTHING)) {
+        Duration doubled = wait.multipliedBy(2);
+        wait = doubled.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : doubled;
+      } else {
+        wait = FIRST_WAIT;
+      }
+      if (!outcome.equals(Outcome.COMPLETE)) {
         again();
       }
-      Duration doubled = wait.multipliedBy(2);
-      wait = doubled.compareTo(LONGEST_WAIT) > 0 ? LONGEST_WAIT : doubled;
     }
   }
 
@@ -105,7 +115,7 @@ final class RailRecovery {
   }
 
   /** What was asked for is about to be done; a failure after this asks anew. */
-  void beginning() {
+  private void beginning() {
     lock.lock();
     try {
       wanted = false;

@@ -6,10 +6,11 @@ import java.lang.System.Logger.Level;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.time.Duration;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.metrale.gpu.NativeResource;
@@ -24,10 +25,14 @@ import org.metrale.gpu.NativeResource;
  *
  * <p><b>Threading:</b> one daemon thread accepts, and one serves each client.
  *
- * <p><b>Cleanup:</b> {@link #close()} hangs up on every client and waits for its thread.
+ * <p><b>Cleanup:</b> {@link #close()} hangs up on every client, interrupts its thread and waits for
+ * it, 20 seconds at most.
  */
 public final class RailServer extends NativeResource {
   private static final System.Logger LOG = System.getLogger("org.metrale.gpu.rail");
+
+  /** How long the services may take to end. */
+  private static final Duration GOODBYE = Duration.ofSeconds(20);
 
   private final RailSet rails;
   private final RailService service;
@@ -131,7 +136,7 @@ public final class RailServer extends NativeResource {
     while (!closing) {
       try {
         admit(listener.accept());
-      } catch (IOException | OutOfMemoryError e) {
+      } catch (IOException | RuntimeException | OutOfMemoryError e) {
         if (!closing) {
           LOG.log(Level.WARNING, "a client could not be accepted", e);
           // Out of descriptors or threads, for example: trying again at once would fill the log.
@@ -142,43 +147,58 @@ public final class RailServer extends NativeResource {
   }
 
   private void admit(Socket socket) throws IOException {
+    String why = enroll(socket);
+    if (!why.isEmpty()) {
+      refused.incrementAndGet();
+      LOG.log(Level.INFO, socket.getRemoteSocketAddress() + " was turned away: " + why);
+      socket.close();
+    }
+  }
+
+  /** Begins to serve a client; answers why not, if it does not. */
+  private String enroll(Socket socket) {
+    if (!options.clients().allows(socket.getInetAddress())) {
+      return "it is not allowed";
+    }
     synchronized (clients) {
-      boolean allowed = options.clients().allows(socket.getInetAddress());
-      if (closing || !allowed || clients.size() >= options.maxConnections()) {
-        refused.incrementAndGet();
-        String why = allowed ? clients.size() + " clients are connected" : "it is not allowed";
-        LOG.log(Level.INFO, socket.getRemoteSocketAddress() + " was turned away: " + why);
-        socket.close();
-        return;
+      if (closing || clients.size() >= options.maxConnections()) {
+        return clients.size() + " clients are connected";
       }
       Thread thread = new Thread(() -> serve(socket), "rail client " + socket.getPort());
       thread.setDaemon(true);
       clients.put(socket, thread);
+      boolean started = false;
       try {
         thread.start();
-      } catch (OutOfMemoryError e) {
-        clients.remove(socket);
-        socket.close();
-        throw e;
+        started = true;
+      } finally {
+        if (!started) {
+          clients.remove(socket);
+          hangUp(socket);
+        }
       }
+      return "";
     }
   }
 
   private void serve(Socket socket) {
     String peer = socket.getRemoteSocketAddress().toString();
+    AtomicBoolean hasRails = new AtomicBoolean();
     try {
       socket.setTcpNoDelay(true);
-      serve(peer, HandshakeTransport.of(socket));
-    } catch (HandshakeException e) {
-      failed.incrementAndGet();
-      LOG.log(Level.INFO, e.getMessage());
+      KeepAlive.on(socket);
+      serve(peer, new SocketTransport(options.layer().over(socket), socket), hasRails);
     } catch (IOException | RuntimeException e) {
       if (!closing) {
-        LOG.log(Level.INFO, "the connection of " + peer + " ended: " + e);
+        boolean isTold = e instanceof HandshakeException;
+        LOG.log(Level.INFO, isTold ? e.getMessage() : "the connection of " + peer + " ended: " + e);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } finally {
+      if (!hasRails.get()) {
+        failed.incrementAndGet();
+      }
       hangUp(socket);
       synchronized (clients) {
         clients.remove(socket);
@@ -187,24 +207,23 @@ public final class RailServer extends NativeResource {
     }
   }
 
-  private void serve(String peer, HandshakeTransport transport)
+  private void serve(String peer, HandshakeTransport transport, AtomicBoolean hasRails)
       throws IOException, InterruptedException {
     HandshakeTerms terms =
         new HandshakeTerms(peer, service.dialect(), Deadline.after(options.handshakeTimeout()));
     HandshakeConnection connection = HandshakeConnection.over(transport, terms);
     RailShare share = service.greet(connection);
-    ServedRails served =
-        new ServedRails(rails, service.dialect(), share, options.ledger(), numbers);
+    BoundedRails served =
+        new BoundedRails(
+            new ServedRails(rails, service.dialect(), share, options.ledger(), numbers),
+            terms.deadline());
     try {
       connection.accept(served);
+      hasRails.set(true);
       connected.incrementAndGet();
       service.serve(transport);
     } finally {
-      try {
-        served.close();
-      } finally {
-        service.gone(share);
-      }
+      served.close(() -> service.gone(share));
     }
   }
 
@@ -225,19 +244,32 @@ public final class RailServer extends NativeResource {
       LOG.log(Level.DEBUG, "the listening socket did not close", e);
     }
     boolean interrupted = false;
+    long end = System.nanoTime() + GOODBYE.toNanos();
     synchronized (clients) {
-      List.copyOf(clients.keySet()).forEach(RailServer::hangUp);
-      while (!clients.isEmpty()) {
+      clients.forEach(RailServer::dismiss);
+      long millis = GOODBYE.toMillis();
+      while (!clients.isEmpty() && millis > 0) {
         try {
-          clients.wait();
+          clients.wait(millis);
         } catch (InterruptedException e) {
           interrupted = true;
         }
+        millis = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+      }
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+      if (!clients.isEmpty()) {
+        throw new IllegalStateException(
+            this + " has " + clients.size() + " clients whose service does not end");
       }
     }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+  }
+
+  /** Ends whatever its thread waits for. */
+  private static void dismiss(Socket socket, Thread thread) {
+    hangUp(socket);
+    thread.interrupt();
   }
 
   @Override

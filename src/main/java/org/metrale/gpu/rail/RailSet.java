@@ -158,6 +158,10 @@ public final class RailSet extends NativeResource {
     return specs;
   }
 
+  List<VerbsProtectionDomain> domains() {
+    return List.copyOf(domains);
+  }
+
   VerbsProtectionDomain domain(int rail) {
     return domains.get(rail);
   }

@@ -64,7 +64,8 @@ public final class RailTransfer {
    * The transfer's end.
    *
    * @return completes when all bytes have arrived, or fails with a {@link RailException};
-   *     dependents run on the thread that drives the rails and must not wait
+   *     dependents run on the thread that drives the rails and must not wait: there a blocking
+   *     transfer is an {@link IllegalStateException}, another in the background is not
    */
   public CompletionStage<Void> stage() {
     return result.minimalCompletionStage();

@@ -10,13 +10,25 @@ import javax.net.ssl.SSLSocket;
 
 /** A socket's streams, ended at the deadline by closing the socket. */
 final class SocketTransport implements HandshakeTransport {
+  /** How long TLS may take to say farewell to a peer that perhaps does not read. */
+  private static final long FAREWELL_MILLIS = 1000;
+
   private final Socket socket;
+
+  /** What the socket is laid over, if it is. */
+  private final Socket base;
+
   private final InputStream in;
   private final OutputStream out;
   private final DeadlineWatch watch;
 
   SocketTransport(Socket socket) throws IOException {
+    this(socket, socket);
+  }
+
+  SocketTransport(Socket socket, Socket base) throws IOException {
     this.socket = socket;
+    this.base = base;
     this.in = socket.getInputStream();
     this.out = socket.getOutputStream();
     this.watch = new DeadlineWatch(this::abort);
@@ -49,16 +61,37 @@ final class SocketTransport implements HandshakeTransport {
 
   @Override
   public void close() throws IOException {
-    socket.close();
+    if (socket instanceof SSLSocket) {
+      Thread farewell = new Thread(this::closeQuietly, "metrale-handshake-farewell");
+      farewell.setDaemon(true);
+      farewell.start();
+      try {
+        farewell.join(FAREWELL_MILLIS);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
+    if (!(base instanceof SSLSocket)) {
+      base.close();
+    }
+  }
+
+  private void closeQuietly() {
+    try {
+      socket.close();
+    } catch (IOException e) {
+      // Without a farewell, then: what it is laid over, if anything, is closed next.
+      return;
+    }
   }
 
   private void abort() throws IOException {
-    if (socket instanceof SSLSocket) {
+    if (base instanceof SSLSocket) {
       // Otherwise the JDK's close waits, without limit, for a write that is stuck to let it send
       // its
       // farewell first (SSLSocketImpl.duplexCloseOutput, JDK 17).
-      socket.setSoLinger(true, 0);
+      base.setSoLinger(true, 0);
     }
-    socket.close();
+    base.close();
   }
 }

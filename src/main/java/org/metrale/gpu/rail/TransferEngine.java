@@ -4,13 +4,13 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
-import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.metrale.gpu.rail.RailException.Reason;
 import org.metrale.gpu.rail.RailTransfer.Direction;
+import org.metrale.gpu.verbs.VerbsException;
 import org.metrale.gpu.verbs.VerbsWorkException;
 import org.metrale.gpu.verbs.VerbsWorkStatus;
 
@@ -30,6 +30,9 @@ final class TransferEngine implements RailLink.Owner {
    */
   private static final long LATE_PACKET_NANOS = Duration.ofMillis(100).toNanos();
 
+  /** How long devices may take to give up their queue pairs at the end. */
+  private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
+
   private final ReentrantLock lock = new ReentrantLock();
   private final String peer;
 
@@ -37,17 +40,15 @@ final class TransferEngine implements RailLink.Owner {
   private final Consumer<RailLink> onFailed;
 
   private final List<RailTransfer> transfers = new ArrayList<>();
-  private List<RailLink> links = new ArrayList<>();
-  private final List<RailLink> draining = new ArrayList<>();
 
-  /** What is to be done when rails that were replaced have finished. */
-  private final List<Runnable> afterDraining = new ArrayList<>();
+  /** One a rail, the first rail first. */
+  private final List<RailLink> links = new ArrayList<>();
 
   /** Written pieces that failed, the first to be due first. */
   private final Deque<Resting> resting = new ArrayDeque<>();
 
   /** Whether lost rails can come back. */
-  private boolean recovering;
+  private final boolean recovering;
 
   private boolean closed;
   private int nextTransfer;
@@ -61,33 +62,26 @@ final class TransferEngine implements RailLink.Owner {
     this.onFailed = onFailed;
   }
 
-  /**
-   * Puts new rails in place of the present ones, which finish what they have.
-   *
-   * @param afterwards runs when they have
-   */
-  List<RailLink> replace(List<RailLink> fresh, Runnable afterwards) {
+  /** Begins with these rails. */
+  void begin(List<RailLink> first) {
     lock.lock();
     try {
-      if (closed) {
-        fresh.forEach(RailLink::close);
-        return List.of();
-      }
-      afterDraining.add(afterwards);
-      List<RailLink> old = links;
-      draining.addAll(old);
-      links = new ArrayList<>(fresh);
-      return old;
+      links.addAll(first);
     } finally {
       lock.unlock();
     }
   }
 
-  /** Rails do not come back any more: transfers need not wait for that. */
-  void recoveryEnded() {
+  /** Puts rails in place of those that are down; false if it was too late, and they are closed. */
+  boolean replace(List<RailLink> fresh) {
     lock.lock();
     try {
-      recovering = false;
+      if (closed) {
+        closeAll(fresh);
+        return false;
+      }
+      fresh.forEach(link -> links.set(link.rail(), link));
+      return true;
     } finally {
       lock.unlock();
     }
@@ -135,6 +129,16 @@ final class TransferEngine implements RailLink.Owner {
     }
   }
 
+  /**
+   * Refuses to wait for steps that would never be taken: whoever tells a listener of a transfer is
+   * in the middle of one.
+   */
+  void requireNoStep() {
+    if (lock.isHeldByCurrentThread()) {
+      throw new IllegalStateException("a listener of a transfer must not wait for another");
+    }
+  }
+
   /** Takes a step if no other thread is about to; true if something moved. */
   boolean tryStep() {
     if (!lock.tryLock()) {
@@ -151,11 +155,7 @@ final class TransferEngine implements RailLink.Owner {
   boolean isBusy() {
     lock.lock();
     try {
-      return !transfers.isEmpty()
-          || !draining.isEmpty()
-          || !resting.isEmpty()
-          || !afterDraining.isEmpty()
-          || anyFailing();
+      return !transfers.isEmpty() || !resting.isEmpty() || anyFailing();
     } finally {
       lock.unlock();
     }
@@ -175,18 +175,6 @@ final class TransferEngine implements RailLink.Owner {
     long now = System.nanoTime();
     for (int i = 0; i < links.size(); i++) {
       moved |= step(links.get(i), now);
-    }
-    for (Iterator<RailLink> all = draining.iterator(); all.hasNext(); ) {
-      RailLink link = all.next();
-      moved |= step(link, now);
-      if (link.isIdle()) {
-        link.close();
-        all.remove();
-      }
-    }
-    if (draining.isEmpty() && !afterDraining.isEmpty()) {
-      afterDraining.forEach(Runnable::run);
-      afterDraining.clear();
     }
     while (!resting.isEmpty() && now - resting.peekFirst().dueNanos() >= 0) {
       giveBack(resting.pollFirst().piece());
@@ -251,22 +239,19 @@ final class TransferEngine implements RailLink.Owner {
 
   /** Takes out transfers that are over, late, or without any hope. */
   private void sweep(long now) {
-    boolean alive = recovering || links.stream().anyMatch(TransferEngine::isAlive);
-    for (int i = transfers.size() - 1; i >= 0; i--) {
+    boolean alive = recovering || !links.stream().allMatch(RailLink::isDown);
+    // Whoever hears of an end may close the rails.
+    for (int i = transfers.size() - 1; i >= 0 && !closed; i--) {
       RailTransfer transfer = transfers.get(i);
       if (!transfer.isDone() && transfer.isLate(now)) {
         end(transfer, failure(Reason.DEADLINE_PASSED, slowRail(transfer), transfer, lastFault()));
       } else if (!transfer.isDone() && !alive) {
         end(transfer, failure(Reason.RAILS_LOST, -1, transfer, lastFault()));
       }
-      if (transfer.isDone()) {
+      if (transfer.isDone() && !closed) {
         transfers.remove(i);
       }
     }
-  }
-
-  private static boolean isAlive(RailLink link) {
-    return !link.state().equals(RailStatus.State.DOWN);
   }
 
   /**
@@ -278,9 +263,7 @@ final class TransferEngine implements RailLink.Owner {
       return;
     }
     transfer.fail(why);
-    List<RailLink> all = new ArrayList<>(links);
-    all.addAll(draining);
-    for (RailLink link : all) {
+    for (RailLink link : links) {
       if (link.carries(transfer)) {
         link.fail(new IllegalStateException("given up after: " + why.getMessage()));
       }
@@ -306,7 +289,7 @@ final class TransferEngine implements RailLink.Owner {
   @Override
   public void refused(RailLink link, RailPiece piece, VerbsWorkException cause) {
     RailTransfer transfer = piece.transfer();
-    boolean isHopeless = !transfer.isDone() && isHopeless(piece, cause);
+    boolean isHopeless = !transfer.isDone() && isHopeless(link, piece, cause);
     if (isHopeless || transfer.isDone() || transfer.order().direction().equals(Direction.READ)) {
       giveBack(piece);
     } else {
@@ -323,13 +306,24 @@ final class TransferEngine implements RailLink.Owner {
   }
 
   /** Whether another try would come to the same, or there is nothing left to try it on. */
-  private boolean isHopeless(RailPiece piece, VerbsWorkException cause) {
+  private boolean isHopeless(RailLink link, RailPiece piece, VerbsWorkException cause) {
     // Other refusals may be about the connection: Soft-RoCE answers a late packet with 9.
     boolean isCertain =
         isRequestFault(cause)
             || (cause != null && cause.status().equals(VerbsWorkStatus.REMOTE_ACCESS));
     boolean isLast = isPeers(cause) && !recovering && links.stream().noneMatch(RailLink::isActive);
-    return isCertain || isLast || piece.failedAgain() >= MOST_FAILURES;
+    return isCertain
+        || isLast
+        || (isOfThePiece(link, cause) && piece.failedAgain() >= MOST_FAILURES);
+  }
+
+  /** Whether it may be this piece that is wrong, and not just the rail that it was on. */
+  private static boolean isOfThePiece(RailLink link, VerbsWorkException cause) {
+    if (cause == null) {
+      return link.fault() instanceof VerbsException;
+    }
+    return !cause.status().equals(VerbsWorkStatus.FLUSHED)
+        && !cause.status().side().equals(VerbsWorkStatus.Side.PATH);
   }
 
   /** Whether the request itself is wrong, so that no other rail could do it. */
@@ -348,9 +342,7 @@ final class TransferEngine implements RailLink.Owner {
 
   @Override
   public void failed(RailLink link) {
-    if (links.contains(link)) {
-      onFailed.accept(link);
-    }
+    onFailed.accept(link);
   }
 
   private RailException failure(Reason why, int rail, RailTransfer transfer, Throwable cause) {
@@ -386,8 +378,8 @@ final class TransferEngine implements RailLink.Owner {
     }
   }
 
-  /** Ends everything; nothing of this touches memory any more. */
-  void close() {
+  /** Ends everything; nothing of this touches memory any more, unless a device is stuck. */
+  boolean close() {
     lock.lock();
     try {
       closed = true;
@@ -396,16 +388,23 @@ final class TransferEngine implements RailLink.Owner {
           transfer.fail(failure(Reason.CLOSED, -1, transfer, null));
         }
       }
-      draining.forEach(RailLink::close);
-      links.forEach(RailLink::close);
+      boolean isOver = closeAll(links);
       resting.forEach(one -> giveBack(one.piece()));
       resting.clear();
       transfers.clear();
-      draining.clear();
-      afterDraining.forEach(Runnable::run);
-      afterDraining.clear();
+      return isOver;
     } finally {
       lock.unlock();
     }
+  }
+
+  private static boolean closeAll(List<RailLink> all) {
+    all.forEach(RailLink::beginClose);
+    Deadline deadline = Deadline.after(CLOSE_LIMIT);
+    boolean isOver = true;
+    for (RailLink link : all) {
+      isOver &= link.awaitClose(deadline);
+    }
+    return isOver;
   }
 }

@@ -10,7 +10,11 @@
  * rails; a {@link org.metrale.gpu.rail.RailServer} serves {@link org.metrale.gpu.rail.RailMemory}.
  *
  * <p><b>What the format lacks:</b> it tells neither lengths of memory, nor packet sizes, nor LIDs,
- * and authenticates nobody. Who can reach a server's port gets the keys that it offers.
+ * and authenticates nobody. Who can reach a server's port gets the keys that it offers. What is
+ * known of lengths from elsewhere a client can be told ({@link
+ * org.metrale.gpu.rail.RailClient#knowing}), packets can be kept small ({@link
+ * org.metrale.gpu.verbs.VerbsPath#withMtuCap}) where the two ends are not set up alike, and TLS
+ * with certificates can be laid over the connection ({@link org.metrale.gpu.rail.SocketLayer}).
  *
  * <p><b>Layers:</b> uses {@code wire}, {@code verbs}, {@code env} and the root package.
  *

@@ -24,6 +24,9 @@ public record VerbsAccess(int flags) {
   /** The peer reads and writes, the own adapter too. */
   public static final VerbsAccess READ_WRITE = new VerbsAccess(1 | 2 | 4);
 
+  /** Pages are fetched when they are used instead of being held; few adapters can. */
+  public static final VerbsAccess ON_DEMAND = new VerbsAccess(64);
+
   /** The adapter may write out of order: faster on some hosts. Since rdma-core 28. */
   public static final VerbsAccess RELAXED_ORDERING = new VerbsAccess(1 << 20);
 
@@ -54,6 +57,7 @@ public record VerbsAccess(int flags) {
     name(out, REMOTE_WRITE, "remote write");
     name(out, REMOTE_READ, "remote read");
     name(out, REMOTE_ATOMIC, "remote atomic");
+    name(out, ON_DEMAND, "on demand");
     name(out, RELAXED_ORDERING, "relaxed ordering");
     return out.toString();
   }

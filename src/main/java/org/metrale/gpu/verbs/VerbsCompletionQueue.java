@@ -256,14 +256,13 @@ public final class VerbsCompletionQueue extends NativeResource {
     int from = 0;
     while (from < count) {
       int place = WorkLedger.placeOf(into.rawId(from));
-      int to = from + 1;
-      while (to < count && WorkLedger.placeOf(into.rawId(to)) == place) {
-        to++;
-      }
       if (place < ledgers.length && ledgers[place] != null) {
-        ledgers[place].retire(into, from, to);
-        from = to;
+        from = ledgers[place].retire(into, from, count);
       } else {
+        int to = from + 1;
+        while (to < count && WorkLedger.placeOf(into.rawId(to)) == place) {
+          to++;
+        }
         count = into.drop(from, to);
       }
     }

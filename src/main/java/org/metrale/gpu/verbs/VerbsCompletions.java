@@ -27,7 +27,14 @@ public final class VerbsCompletions {
   private final long address;
   private final int capacity;
   private final VerbsWorkException[] firstErrors;
+
+  /** The callers' numbers. */
+  private final long[] workIds;
+
   private int size;
+
+  /** Whether one of them was not done. */
+  private boolean flawed;
 
   private VerbsCompletions(int capacity) {
     this.buffer = VerbsWorkCalls.buffer(Math.multiplyExact(capacity, COMPLETION_BYTES));
@@ -35,6 +42,7 @@ public final class VerbsCompletions {
     this.address = VerbsWorkCalls.address(buffer);
     this.capacity = capacity;
     this.firstErrors = new VerbsWorkException[capacity];
+    this.workIds = new long[capacity];
   }
 
   /**
@@ -68,7 +76,7 @@ public final class VerbsCompletions {
    * @throws IndexOutOfBoundsException if there is no such completion
    */
   public long workId(int index) {
-    return words.get(at(index) + ID);
+    return workIds[Objects.checkIndex(index, size)];
   }
 
   /**
@@ -79,7 +87,8 @@ public final class VerbsCompletions {
    * @throws IndexOutOfBoundsException if there is no such completion
    */
   public boolean isSuccess(int index) {
-    return VerbsWorkCalls.first(words.get(at(index) + STATUS_AND_OPCODE)) == VerbsWorkCalls.SUCCESS;
+    int at = Objects.checkIndex(index, size);
+    return !flawed || status(at) == VerbsWorkCalls.SUCCESS;
   }
 
   /**
@@ -149,6 +158,7 @@ public final class VerbsCompletions {
 
   void filled(int count) {
     size = count;
+    flawed = false;
   }
 
   /** Takes some out; the number that is left. */
@@ -166,12 +176,20 @@ public final class VerbsCompletions {
     return words.get(index * WORDS + ID);
   }
 
-  void rename(int index, long workId) {
-    words.put(index * WORDS + ID, workId);
+  /** Writes an id as an adapter does. */
+  void rawId(int index, long id) {
+    words.put(index * WORDS + ID, id);
   }
 
-  void firstError(int index, VerbsWorkException error) {
-    firstErrors[index] = error;
+  /** Says which request of its caller a completion is about. */
+  void name(int index, long workId) {
+    workIds[index] = workId;
+  }
+
+  /** Notes that a request was not done, and what its queue pair failed by first. */
+  void failed(int index, VerbsWorkException first) {
+    flawed = true;
+    firstErrors[index] = first;
   }
 
   private int at(int index) {

@@ -2,6 +2,8 @@ package org.metrale.gpu.verbs;
 
 import com.google.errorprone.annotations.MustBeClosed;
 import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.metrale.gpu.NativeResource;
 
@@ -13,11 +15,14 @@ import org.metrale.gpu.NativeResource;
  * <p><b>Threading:</b> the listener is called by one thread, one event after the other. What it
  * throws is logged. One listener a device: each event is told once.
  *
- * <p><b>Cleanup:</b> {@link #close()} waits until the listener has returned, unless the listener
- * itself calls it; afterwards nothing more is told.
+ * <p><b>Cleanup:</b> {@link #close()} waits until the listener has returned, three seconds at most,
+ * unless the listener itself calls it; afterwards nothing more is told.
  */
 public final class VerbsEventListener extends NativeResource {
   private static final System.Logger LOG = System.getLogger("org.metrale.gpu.verbs");
+
+  /** How long a listener may take with an event when this is closed. */
+  private static final Duration GOODBYE = Duration.ofSeconds(3);
 
   private final VerbsDevice device;
   private final Consumer<VerbsEvent> listener;
@@ -81,15 +86,22 @@ public final class VerbsEventListener extends NativeResource {
     closing = true;
     VerbsWorkCalls.wake(wake);
     boolean interrupted = false;
-    while (thread.isAlive() && !thread.equals(Thread.currentThread())) {
+    long end = System.nanoTime() + GOODBYE.toNanos();
+    long left = GOODBYE.toMillis();
+    while (thread.isAlive() && !thread.equals(Thread.currentThread()) && left > 0) {
       try {
-        thread.join();
+        thread.join(left);
       } catch (InterruptedException e) {
         interrupted = true;
       }
+      left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
     }
     if (interrupted) {
       Thread.currentThread().interrupt();
+    }
+    if (thread.isAlive() && !thread.equals(Thread.currentThread())) {
+      // Its descriptor stays open: the thread will look at it once more.
+      throw new IllegalStateException(this + " does not come to an end: its listener waits");
     }
     VerbsWorkCalls.closeWake(wake);
   }

@@ -1,6 +1,8 @@
 package org.metrale.gpu.verbs;
 
 import com.google.errorprone.annotations.MustBeClosed;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeResource;
@@ -12,6 +14,9 @@ import org.metrale.gpu.cuda.HostMemory;
 /**
  * A GPU's memory for an adapter: registered itself where adapter, kernel and GPU can, else with
  * pinned host memory as its stand-in. Which of them it is, and why, is part of the answer.
+ *
+ * <p>A dma-buf is made of whole pages: memory whose length is not a multiple of the host's page
+ * size is reached in another way.
  *
  * <p>Nothing is copied here: with a stand-in the caller copies between it and the GPU's memory,
  * before a write and after a read.
@@ -30,15 +35,19 @@ public final class VerbsGpuMemory extends NativeResource {
     PINNED_HOST
   }
 
-  private final VerbsMemoryRegion region;
+  private final List<VerbsMemoryRegion> regions;
   private final Way way;
   private final String reason;
   private final HostMemory standIn;
 
   private VerbsGpuMemory(
-      DeviceMemory memory, VerbsMemoryRegion region, Way way, String reason, HostMemory standIn) {
+      DeviceMemory memory,
+      List<VerbsMemoryRegion> regions,
+      Way way,
+      String reason,
+      HostMemory standIn) {
     super(memory);
-    this.region = region;
+    this.regions = List.copyOf(regions);
     this.way = way;
     this.reason = reason;
     this.standIn = standIn;
@@ -55,10 +64,32 @@ public final class VerbsGpuMemory extends NativeResource {
    * @wraps {@code ibv_reg_dmabuf_mr}, {@code ibv_reg_mr}; verbs.h
    */
   @MustBeClosed
-  @SuppressWarnings("MustBeClosed") // free() closes the region and the stand-in
   public static VerbsGpuMemory register(
       VerbsProtectionDomain domain, DeviceMemory memory, VerbsAccess access) {
+    return register(List.of(domain), memory, access);
+  }
+
+  /**
+   * Registers a GPU's memory with several adapters, in the best way that works for all of them:
+   * what one brings into a stand-in has to be where the others bring theirs.
+   *
+   * @param domains the protection domains, one an adapter
+   * @param memory the GPU's memory, whole
+   * @param access what may be done with it
+   * @return the memory as the adapters see it
+   * @throws VerbsException if not even pinned host memory can be registered
+   * @throws IllegalArgumentException if there is no domain
+   * @wraps {@code ibv_reg_dmabuf_mr}, {@code ibv_reg_mr}; verbs.h
+   */
+  @MustBeClosed
+  @SuppressWarnings("MustBeClosed") // free() closes the regions and the stand-in
+  public static VerbsGpuMemory register(
+      List<VerbsProtectionDomain> domains, DeviceMemory memory, VerbsAccess access) {
+    if (domains.isEmpty()) {
+      throw new IllegalArgumentException("no domain");
+    }
     CudaDevice device = memory.context().device();
+    CudaBuffer whole = memory.buffer();
     StringBuilder reasons = new StringBuilder();
     if (!device.canDmaBuf()) {
       reasons.append("the GPU exports no dma-buf");
@@ -66,8 +97,8 @@ public final class VerbsGpuMemory extends NativeResource {
       reasons.append("libibverbs takes no dma-buf");
     } else {
       try {
-        VerbsMemoryRegion region = byDmaBuf(domain, memory, access);
-        return new VerbsGpuMemory(memory, region, Way.DMA_BUF, "both ends can", null);
+        List<VerbsMemoryRegion> regions = onEach(domains, one -> byDmaBuf(one, memory, access));
+        return new VerbsGpuMemory(memory, regions, Way.DMA_BUF, "both ends can", null);
       } catch (GpuException e) {
         reasons.append("dma-buf: ").append(e.getMessage());
       }
@@ -76,15 +107,53 @@ public final class VerbsGpuMemory extends NativeResource {
       reasons.append("; the GPU says that adapters cannot reach it");
     } else {
       try {
-        CudaBuffer whole = memory.buffer();
-        VerbsMemoryRegion region =
-            VerbsMemoryRegion.unmapped(domain, whole.address(), whole.lengthBytes(), access);
-        return new VerbsGpuMemory(memory, region, Way.PEER_MEMORY, reasons.toString(), null);
+        List<VerbsMemoryRegion> regions =
+            onEach(
+                domains,
+                one ->
+                    VerbsMemoryRegion.unmapped(one, whole.address(), whole.lengthBytes(), access));
+        return new VerbsGpuMemory(memory, regions, Way.PEER_MEMORY, reasons.toString(), null);
       } catch (GpuException e) {
         reasons.append("; peer memory: ").append(e.getMessage());
       }
     }
-    return byStandIn(domain, memory, access, reasons.toString());
+    HostMemory host = HostMemory.allocate(memory.context(), memory.lengthBytes());
+    try {
+      long address = host.buffer().address();
+      List<VerbsMemoryRegion> regions =
+          onEach(
+              domains, one -> VerbsMemoryRegion.borrow(one, address, host.lengthBytes(), access));
+      return new VerbsGpuMemory(memory, regions, Way.PINNED_HOST, reasons.toString(), host);
+    } catch (RuntimeException | Error e) {
+      host.close();
+      throw e;
+    }
+  }
+
+  /** Registers with one adapter. */
+  private interface Registration {
+    VerbsMemoryRegion on(VerbsProtectionDomain domain);
+  }
+
+  /** Registers with each adapter, or with none. */
+  private static List<VerbsMemoryRegion> onEach(
+      List<VerbsProtectionDomain> domains, Registration registration) {
+    List<VerbsMemoryRegion> regions = new ArrayList<>();
+    try {
+      for (VerbsProtectionDomain domain : domains) {
+        regions.add(registration.on(domain));
+      }
+      return regions;
+    } catch (RuntimeException | Error e) {
+      for (VerbsMemoryRegion region : regions) {
+        try {
+          region.close();
+        } catch (RuntimeException second) {
+          e.addSuppressed(second);
+        }
+      }
+      throw e;
+    }
   }
 
   @MustBeClosed
@@ -100,28 +169,22 @@ public final class VerbsGpuMemory extends NativeResource {
     }
   }
 
-  @MustBeClosed
-  @SuppressWarnings("MustBeClosed") // free() closes the region and the stand-in
-  private static VerbsGpuMemory byStandIn(
-      VerbsProtectionDomain domain, DeviceMemory memory, VerbsAccess access, String reason) {
-    HostMemory host = HostMemory.allocate(memory.context(), memory.lengthBytes());
-    try {
-      VerbsMemoryRegion region =
-          VerbsMemoryRegion.borrow(domain, host.buffer().address(), host.lengthBytes(), access);
-      return new VerbsGpuMemory(memory, region, Way.PINNED_HOST, reason, host);
-    } catch (RuntimeException | Error e) {
-      host.close();
-      throw e;
-    }
-  }
-
   /**
-   * The region that requests name.
+   * The region that requests name; the first adapter's, if there are several.
    *
    * @return the region, open until this is closed
    */
   public VerbsMemoryRegion region() {
-    return region;
+    return regions.get(0);
+  }
+
+  /**
+   * The regions that requests name.
+   *
+   * @return one an adapter, in the order of the domains, open until this is closed
+   */
+  public List<VerbsMemoryRegion> regions() {
+    return regions;
   }
 
   /**
@@ -153,7 +216,7 @@ public final class VerbsGpuMemory extends NativeResource {
 
   @Override
   protected void free() {
-    region.close();
+    regions.forEach(VerbsMemoryRegion::close);
     if (standIn != null) {
       standIn.close();
     }
@@ -161,6 +224,6 @@ public final class VerbsGpuMemory extends NativeResource {
 
   @Override
   public String toString() {
-    return "GPU memory by " + way + " as " + region;
+    return "GPU memory by " + way + " as " + regions;
   }
 }

@@ -53,6 +53,20 @@ public final class VerbsLibrary {
   }
 
   /**
+   * Keeps registered memory this process's after a {@code fork()}, at a price for each
+   * registration. Not needed for programs that the JDK starts, nor where the kernel does it by
+   * itself, since Linux 5.12; to be called before anything is registered.
+   *
+   * @throws LibraryUnavailableException if the library is not available
+   * @throws VerbsException if it is too late
+   * @wraps {@code ibv_fork_init}; verbs.h
+   */
+  public static void protectForks() {
+    require();
+    VerbsObjectCalls.forkInit();
+  }
+
+  /**
    * The file that was opened.
    *
    * @return its path, or empty if the library is not available

@@ -4,6 +4,8 @@ import com.google.errorprone.annotations.MustBeClosed;
 import java.nio.ByteBuffer;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.bytedeco.javacpp.Pointer;
 import org.metrale.gpu.NativeResource;
 import org.metrale.verbs.ibv_mr;
@@ -18,6 +20,12 @@ import org.metrale.verbs.ibv_mr;
  * <p><b>Threading:</b> safe for any number of threads; nothing orders their bytes.
  */
 public final class VerbsMemoryRegion extends NativeResource {
+  /**
+   * What is registered, held here: a region that was forgotten is still in the adapter's hands, so
+   * its memory must not be collected.
+   */
+  private static final Set<RegionMemory> REGISTERED = ConcurrentHashMap.newKeySet();
+
   private final VerbsProtectionDomain domain;
   private final RegionMemory memory;
   private final ibv_mr handle;
@@ -34,6 +42,7 @@ public final class VerbsMemoryRegion extends NativeResource {
     this.baseAddress = memory.address();
     this.lkey = (int) (keys >>> 32);
     this.rkey = (int) keys;
+    REGISTERED.add(memory);
   }
 
   /**
@@ -268,13 +277,12 @@ public final class VerbsMemoryRegion extends NativeResource {
     return memory.note();
   }
 
+  /** If the adapter does not let go of the memory, that stays allocated. */
   @Override
   protected void free() {
-    try {
-      VerbsObjectCalls.deregister(handle);
-    } finally {
-      memory.free();
-    }
+    VerbsObjectCalls.deregister(handle);
+    REGISTERED.remove(memory);
+    memory.free();
   }
 
   @Override

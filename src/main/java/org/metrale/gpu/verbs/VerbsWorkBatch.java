@@ -31,9 +31,13 @@ public final class VerbsWorkBatch {
   private static final int ID = 0;
   private static final int LOCAL_ADDRESS = 1;
   private static final int REMOTE_ADDRESS = 2;
+  private static final int COMPARE_OR_ADD = 3;
+  private static final int SWAP = 4;
   private static final int LENGTH_AND_LKEY = 5;
   private static final int RKEY_AND_OPCODE = 6;
   private static final int FLAGS_AND_IMMEDIATE = 7;
+
+  private static final long MOST_BYTES = 0xFFFF_FFFFL;
 
   private final ByteBuffer buffer;
   private final LongBuffer words;
@@ -129,6 +133,74 @@ public final class VerbsWorkBatch {
     add(workId, region, offset, lengthBytes, remoteAddress, rkey, VerbsWorkCalls.WRITE);
   }
 
+  /**
+   * Adds a number to eight bytes of the peer's memory in one step; what was there before comes
+   * here. The peer's memory and queue pair need {@link VerbsAccess#REMOTE_ATOMIC}. Both ends have
+   * the number in the byte order of their processors.
+   *
+   * @param workId the caller's number of the request
+   * @param region where the old number goes; registered for local write
+   * @param offset where in it, in bytes; eight are used
+   * @param remoteAddress where the number is; a multiple of eight
+   * @param rkey the peer's key
+   * @param addend what is added
+   * @throws IndexOutOfBoundsException if the range is not inside the region
+   * @throws IllegalArgumentException if the address is not a multiple of eight
+   * @throws IllegalStateException if the batch is full
+   */
+  public void fetchAndAdd(
+      long workId,
+      VerbsMemoryRegion region,
+      long offset,
+      long remoteAddress,
+      int rkey,
+      long addend) {
+    addAtomic(workId, region, offset, remoteAddress, rkey, VerbsWorkCalls.FETCH_AND_ADD);
+    words.put((end - 1) * WORDS + COMPARE_OR_ADD, addend);
+  }
+
+  /**
+   * Replaces eight bytes of the peer's memory in one step if they are as expected; what was there
+   * before comes here, and tells whether they were. As {@link #fetchAndAdd} else.
+   *
+   * @param workId the caller's number of the request
+   * @param region where the old number goes; registered for local write
+   * @param offset where in it, in bytes; eight are used
+   * @param remoteAddress where the number is; a multiple of eight
+   * @param rkey the peer's key
+   * @param expected what has to be there
+   * @param replacement what is there then
+   * @throws IndexOutOfBoundsException if the range is not inside the region
+   * @throws IllegalArgumentException if the address is not a multiple of eight
+   * @throws IllegalStateException if the batch is full
+   */
+  public void compareAndSwap(
+      long workId,
+      VerbsMemoryRegion region,
+      long offset,
+      long remoteAddress,
+      int rkey,
+      long expected,
+      long replacement) {
+    addAtomic(workId, region, offset, remoteAddress, rkey, VerbsWorkCalls.COMPARE_AND_SWAP);
+    words.put((end - 1) * WORDS + COMPARE_OR_ADD, expected);
+    words.put((end - 1) * WORDS + SWAP, replacement);
+  }
+
+  private void addAtomic(
+      long workId,
+      VerbsMemoryRegion region,
+      long offset,
+      long remoteAddress,
+      int rkey,
+      int opcode) {
+    if (remoteAddress % Long.BYTES != 0) {
+      throw new IllegalArgumentException(
+          "remoteAddress: wanted a multiple of 8, got 0x" + Long.toHexString(remoteAddress));
+    }
+    add(workId, region, offset, Long.BYTES, remoteAddress, rkey, opcode);
+  }
+
   private void add(
       long workId,
       VerbsMemoryRegion region,
@@ -137,24 +209,28 @@ public final class VerbsWorkBatch {
       long remoteAddress,
       int rkey,
       int opcode) {
-    if (end == capacity) {
+    int index = end;
+    if (index == capacity) {
       throw new IllegalStateException("the batch is full with " + capacity + " requests");
     }
     Objects.checkFromIndexSize(offset, lengthBytes, region.lengthBytes());
-    if (lengthBytes <= 0 || lengthBytes > Integer.toUnsignedLong(-1)) {
+    if (lengthBytes <= 0 || lengthBytes > MOST_BYTES) {
       throw new IllegalArgumentException("lengthBytes: wanted 1 to 2^32-1, got " + lengthBytes);
     }
-    int at = end * WORDS;
-    words.put(at + LOCAL_ADDRESS, region.address() + offset);
-    words.put(at + REMOTE_ADDRESS, remoteAddress);
-    words.put(at + LENGTH_AND_LKEY, VerbsWorkCalls.pair((int) lengthBytes, region.lkey()));
-    words.put(at + RKEY_AND_OPCODE, VerbsWorkCalls.pair(rkey, opcode));
-    workIds[end] = workId;
     if (current != region) {
       beginRun(region);
     }
-    longest = Math.max(longest, lengthBytes);
-    end++;
+    if (lengthBytes > longest) {
+      longest = lengthBytes;
+    }
+    end = index + 1;
+    workIds[index] = workId;
+    LongBuffer to = words;
+    int at = index * WORDS;
+    to.put(at + LOCAL_ADDRESS, region.address() + offset);
+    to.put(at + REMOTE_ADDRESS, remoteAddress);
+    to.put(at + LENGTH_AND_LKEY, VerbsWorkCalls.pair((int) lengthBytes, region.lkey()));
+    to.put(at + RKEY_AND_OPCODE, VerbsWorkCalls.pair(rkey, opcode));
   }
 
   private void beginRun(VerbsMemoryRegion region) {
@@ -179,6 +255,15 @@ public final class VerbsWorkBatch {
    */
   public boolean isEmpty() {
     return end == first;
+  }
+
+  /**
+   * How many more requests fit now; all of the capacity once it has been posted whole.
+   *
+   * @return 0 or more
+   */
+  public int room() {
+    return capacity - end;
   }
 
   /**

@@ -20,6 +20,11 @@ final class VerbsWorkCalls {
   /** RDMA READ's opcode. */
   static final int READ = verbs.METRALE_IBV_WR_RDMA_READ;
 
+  /** The atomic operations' opcodes. */
+  static final int FETCH_AND_ADD = verbs.METRALE_IBV_WR_ATOMIC_FETCH_AND_ADD;
+
+  static final int COMPARE_AND_SWAP = verbs.METRALE_IBV_WR_ATOMIC_CMP_AND_SWP;
+
   /** Asks for a completion. */
   static final int SIGNALED = verbs.METRALE_IBV_SEND_SIGNALED;
 

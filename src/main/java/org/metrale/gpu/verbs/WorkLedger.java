@@ -132,29 +132,35 @@ final class WorkLedger {
   }
 
   /**
-   * Takes note of this queue's completions from {@code from} to before {@code to}.
+   * Takes note of this queue's completions from {@code from} on, up to the first of another queue.
    *
    * <p>Every request asks for its completion, so the next one has to be that of the oldest request
    * in flight. Any other would be taken for a request that may not be done at all.
    *
+   * @return where it stopped, at {@code to} at the latest
    * @throws IllegalStateException if it is another one
    */
-  synchronized void retire(VerbsCompletions completions, int from, int to) {
+  synchronized int retire(VerbsCompletions completions, int from, int to) {
     long over = retired;
     long end = posted;
     long[] ids = workIds;
-    for (int i = from; i < to; i++) {
-      if (over == end || (completions.rawId(i) & NUMBER_MASK) != (over & NUMBER_MASK)) {
-        throw new IllegalStateException(unexpected(completions, i, over));
+    int at = from;
+    for (; at < to; at++) {
+      if (over == end || completions.rawId(at) != (place | (over & NUMBER_MASK))) {
+        if (placeOf(completions.rawId(at)) != placeOf(place)) {
+          break;
+        }
+        throw new IllegalStateException(unexpected(completions, at, over));
       }
-      completions.rename(i, ids[(int) over & mask]);
+      completions.name(at, ids[(int) over & mask]);
       over++;
-      if (completions.status(i) != VerbsWorkCalls.SUCCESS) {
-        failed(completions, i);
+      if (completions.status(at) != VerbsWorkCalls.SUCCESS) {
+        failed(completions, at);
       }
     }
     retired = over;
     release();
+    return at;
   }
 
   private String unexpected(VerbsCompletions completions, int index, long expected) {
@@ -177,7 +183,7 @@ final class WorkLedger {
     if (firstError == null && completions.status(index) != VerbsWorkCalls.FLUSHED) {
       firstError = completions.rawFailure(index);
     }
-    completions.firstError(index, firstError);
+    completions.failed(index, firstError);
   }
 
   private void release() {

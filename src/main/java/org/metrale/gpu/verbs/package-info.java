@@ -11,7 +11,8 @@
  * org.metrale.gpu.verbs.VerbsWorkBatch} and found again in {@link
  * org.metrale.gpu.verbs.VerbsCompletions}, both made once and used again and again.
  *
- * <p><b>What not:</b> no sends and receives, atomics, shared receive queues or datagrams.
+ * <p><b>What not:</b> no sends and receives, immediate or inline data, shared receive queues or
+ * datagrams.
  *
  * <p><b>Layers:</b> uses {@code org.metrale.gpu}, {@code org.metrale.gpu.cuda} for the memory of
  * GPUs, its own generated package and JavaCPP; only the classes called {@code Verbs...Calls} call

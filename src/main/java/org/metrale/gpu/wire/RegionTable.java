@@ -1,5 +1,7 @@
 package org.metrale.gpu.wire;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.AbstractList;
@@ -16,10 +18,15 @@ import java.util.RandomAccess;
  * that is wanted.
  */
 final class RegionTable extends AbstractList<Region> implements RandomAccess {
-  private final ByteBuffer bytes;
+  private static final VarHandle INT =
+      MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final VarHandle LONG =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
-  private RegionTable(ByteBuffer bytes) {
-    this.bytes = bytes.order(ByteOrder.LITTLE_ENDIAN);
+  private final byte[] bytes;
+
+  private RegionTable(byte[] bytes) {
+    this.bytes = bytes;
   }
 
   /** The table of these regions; copied unless it is one already. */
@@ -27,33 +34,36 @@ final class RegionTable extends AbstractList<Region> implements RandomAccess {
     if (regions instanceof RegionTable table) {
       return table;
     }
-    RegionTable table = new RegionTable(ByteBuffer.allocate(Region.BYTES * regions.size()));
+    byte[] bytes = new byte[Region.BYTES * regions.size()];
+    int at = 0;
     for (Region region : regions) {
-      table.bytes.putLong(region.base()).putInt((int) region.rkey());
+      LONG.set(bytes, at + Region.BASE_OFFSET, region.base());
+      INT.set(bytes, at + Region.RKEY_OFFSET, (int) region.rkey());
+      at += Region.BYTES;
     }
-    table.bytes.flip();
-    return table;
+    return new RegionTable(bytes);
   }
 
   /** The table of bytes that nobody else writes to. */
   static RegionTable adopt(byte[] bytes) {
-    return new RegionTable(ByteBuffer.wrap(bytes));
+    return new RegionTable(bytes);
   }
 
-  /** The table as the wire carries it, read-only. */
-  ByteBuffer bytes() {
-    return bytes.asReadOnlyBuffer();
+  /** Writes the table as the wire carries it. */
+  void write(ByteBuffer out) {
+    out.put(bytes);
   }
 
   @Override
   public Region get(int index) {
     int at = Region.BYTES * Objects.checkIndex(index, size());
-    long base = bytes.getLong(at + Region.BASE_OFFSET);
-    return new Region(base, Integer.toUnsignedLong(bytes.getInt(at + Region.RKEY_OFFSET)));
+    long base = (long) LONG.get(bytes, at + Region.BASE_OFFSET);
+    int rkey = (int) INT.get(bytes, at + Region.RKEY_OFFSET);
+    return new Region(base, Integer.toUnsignedLong(rkey));
   }
 
   @Override
   public int size() {
-    return bytes.limit() / Region.BYTES;
+    return bytes.length / Region.BYTES;
   }
 }

@@ -51,18 +51,28 @@ public record RoRailFrame(List<RoServerRecord> rails) implements ServerFrame {
    *     or there are fewer or more bytes than the counts announce; checked in this order
    */
   public static RoRailFrame decode(ByteBuffer whole, int wantedRails) throws WireFormatException {
+    int countRails = check(new WireReader(whole), wantedRails);
     WireReader in = new WireReader(whole);
-    int countRails = count(in.u8("railCount"), wantedRails);
+    in.u8("railCount");
     List<RoServerRecord> rails = new ArrayList<>(countRails);
     for (int rail = 0; rail < countRails; rail++) {
+      rails.add(RoServerRecord.read(in));
+    }
+    return new RoRailFrame(rails);
+  }
+
+  /** Looks at a whole frame before anything of it is copied; the number of its rails. */
+  private static int check(WireReader in, int wantedRails) throws WireFormatException {
+    int countRails = count(in.u8("railCount"), wantedRails);
+    for (int rail = 0; rail < countRails; rail++) {
       try {
-        rails.add(RoServerRecord.read(in));
+        RoServerRecord.skip(in);
       } catch (WireFormatException e) {
         throw e.within("rail[" + rail + "]");
       }
     }
     in.end("read-only server frame");
-    return new RoRailFrame(rails);
+    return countRails;
   }
 
   /**

@@ -95,6 +95,12 @@ public record RoServerRecord(RemoteQp remoteQp, List<Region> regions) implements
     return new RoServerRecord(qp, in.regions(countRegions));
   }
 
+  /** Passes over a record that {@link #read} would take. */
+  static void skip(WireReader in) throws WireFormatException {
+    ClientRecord.readQp(in);
+    in.skipRegions(WireCounts.regions(in.u32("regionCount")));
+  }
+
   void write(WireWriter out) {
     ClientRecord.writeQp(out, remoteQp);
     out.u32(regions.size()).regions(RegionTable.of(regions));

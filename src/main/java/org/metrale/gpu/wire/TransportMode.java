@@ -19,7 +19,10 @@ public record TransportMode(int code) {
   /** The length on the wire in bytes. */
   public static final int BYTES = 1;
 
-  /** Over the stream itself; the expert service only. */
+  /**
+   * Over the stream itself; the expert service only. What is said there after this byte is no part
+   * of this package: no description of those bytes is known.
+   */
   public static final TransportMode TCP = new TransportMode(0);
 
   /** Over rails. */

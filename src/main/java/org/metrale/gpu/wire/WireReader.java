@@ -43,13 +43,14 @@ final class WireReader {
 
   /** Reads a table of regions; the count has been checked. */
   RegionTable regions(int countRegions) throws WireFormatException {
-    int lengthBytes = countRegions * Region.BYTES;
-    if (in.remaining() < lengthBytes) {
-      throw shortRegions(in.remaining());
-    }
-    byte[] out = new byte[lengthBytes];
+    byte[] out = new byte[regionBytes(countRegions)];
     in.get(out);
     return RegionTable.adopt(out);
+  }
+
+  /** Passes over a table of regions; the count has been checked. */
+  void skipRegions(int countRegions) throws WireFormatException {
+    in.position(in.position() + regionBytes(countRegions));
   }
 
   int remainingBytes() {
@@ -60,6 +61,14 @@ final class WireReader {
     if (in.hasRemaining()) {
       throw WireFormatException.trailing(record, in.remaining());
     }
+  }
+
+  private int regionBytes(int countRegions) throws WireFormatException {
+    int lengthBytes = countRegions * Region.BYTES;
+    if (in.remaining() < lengthBytes) {
+      throw shortRegions(in.remaining());
+    }
+    return lengthBytes;
   }
 
   private static WireFormatException shortRegions(int remainingBytes) {

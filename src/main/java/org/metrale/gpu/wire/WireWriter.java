@@ -42,7 +42,7 @@ final class WireWriter {
   }
 
   WireWriter regions(RegionTable regions) {
-    out.put(regions.bytes());
+    regions.write(out);
     return this;
   }
 

@@ -3,6 +3,8 @@ package org.metrale.gpu.cufile;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.metrale.gpu.cufile.CuFileJvm.fault;
+import static org.metrale.gpu.cufile.CuFileJvm.run;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,31 +25,8 @@ final class CuFileEmulatorTest {
     return jvm(CuFileScenario.class, scenario);
   }
 
-  private ForkedJvm trouble(String scenario, String fault) {
-    ForkedJvm jvm = jvm(CuFileTroubleScenario.class, scenario);
-    return fault.isEmpty() ? jvm : fault(jvm, fault);
-  }
-
   private ForkedJvm jvm(Class<?> main, String scenario) {
-    Path emulator =
-        Path.of(
-            System.getProperty("metrale.basedir", ""),
-            "cppbuild",
-            System.getProperty("metrale.platform", "linux-x86_64"),
-            "emulator");
-    return ForkedJvm.running(main, scenario, folder.resolve("data").toString())
-        .property("org.metrale.library.path", emulator.toAbsolutePath())
-        .property("java.io.tmpdir", folder);
-  }
-
-  private static ForkedJvm.Result run(ForkedJvm jvm) throws Exception {
-    ForkedJvm.Result result = jvm.run().succeeded();
-    assertEquals("true", result.value("ended"));
-    return result;
-  }
-
-  private static ForkedJvm fault(ForkedJvm jvm, String fault) {
-    return jvm.environment("METRALE_EMULATOR_FAULT", fault);
+    return CuFileJvm.of(main, scenario, folder);
   }
 
   @ParameterizedTest
@@ -145,18 +124,7 @@ final class CuFileEmulatorTest {
     org.junit.jupiter.api.Assumptions.assumeTrue(Files.isWritable(memory), "a tmpfs at " + memory);
     Path there = Files.createTempFile(memory, "metrale", ".bin");
     try {
-      ForkedJvm.Result result =
-          ForkedJvm.running(CuFileScenario.class, "force", there.toString())
-              .property(
-                  "org.metrale.library.path",
-                  Path.of(
-                          System.getProperty("metrale.basedir", ""),
-                          "cppbuild",
-                          System.getProperty("metrale.platform", "linux-x86_64"),
-                          "emulator")
-                      .toAbsolutePath())
-              .run()
-              .succeeded();
+      ForkedJvm.Result result = run(CuFileJvm.of(CuFileScenario.class, "force", folder, there));
       assertTrue(result.value("refused").contains("fs=tmpfs"), result.output());
     } finally {
       Files.delete(there);
@@ -187,13 +155,6 @@ final class CuFileEmulatorTest {
   }
 
   @Test
-  void givesUpOnOpeningThatDoesNotReturn() throws Exception {
-    ForkedJvm.Result result = run(fault(jvm("open"), "cufile.cuFileDriverOpen hang"));
-    assertEquals("false", result.value("open"));
-    assertTrue(result.value("cause").contains("has not returned in PT10S"), result.output());
-  }
-
-  @Test
   void explainsWhyItIsOff() throws Exception {
     String off =
         run(jvm("open").environment("METRALE_EMULATOR_CUFILE_NVIDIA_FS", 0)).value("status");
@@ -210,8 +171,7 @@ final class CuFileEmulatorTest {
   @Test
   void readsInOrderOfStream() throws Exception {
     for (String fault : new String[] {"cufile.cuFileUseCount code=0", ""}) {
-      ForkedJvm jvm = fault.isEmpty() ? jvm("async") : fault(jvm("async"), fault);
-      ForkedJvm.Result result = run(jvm);
+      ForkedJvm.Result result = run(fault(jvm("async"), fault));
       assertEquals("1000000", result.value("first"));
       assertEquals("100", result.value("second"));
       assertEquals("true", result.value("done"));
@@ -238,13 +198,6 @@ final class CuFileEmulatorTest {
   }
 
   @Test
-  void batches() throws Exception {
-    ForkedJvm.Result result = run(jvm("batch"));
-    assertEquals(Integer.toString(2 * 4096 + 5), result.value("total"));
-    assertEquals("true", result.value("right"));
-  }
-
-  @Test
   void asksPropertiesParametersAndStatistics() throws Exception {
     ForkedJvm.Result result = run(jvm("facts"));
     assertEquals("2", result.value("nvidiaFs"));
@@ -268,65 +221,8 @@ final class CuFileEmulatorTest {
   }
 
   @Test
-  void givesUpOnTransferThatDoesNotReturn() throws Exception {
-    ForkedJvm.Result result = run(trouble("hang", "cufile.cuFileRead hang"));
-    for (String call : new String[] {"timed", "usual", "plain"}) {
-      String message = result.value(call);
-      assertTrue(
-          message.startsWith("CuFileException cuFileRead: ETIMEDOUT (110): has not returned"),
-          message);
-      assertTrue(message.contains("not over after PT0.2S"), message);
-      assertEquals("true", result.value(call + "Unfinished"));
-    }
-    assertEquals("true", result.value("quick"));
-    for (String thing : new String[] {"close", "closeBuffer", "closeMemory"}) {
-      assertTrue(result.value(thing).startsWith("IllegalStateException"), result.output());
-    }
-  }
-
-  @Test
-  void goesOnAfterTransferThatReturnedLate() throws Exception {
-    ForkedJvm.Result result = run(trouble("late", "cufile.cuFileRead call=1 block=1500"));
-    assertEquals("true", result.value("firstUnfinished"));
-    assertTrue(result.value("close").startsWith("IllegalStateException"), result.output());
-    assertEquals("4096", result.value("second"));
-    assertEquals("true", result.value("closedLater"));
-  }
-
-  @Test
-  void readsInTheCallersThreadWhereATransferMayTakeForEver() throws Exception {
-    ForkedJvm.Result forever = run(trouble("forever", "cufile.cuFileRead block=1500"));
-    assertEquals("4096", forever.value("bytes"));
-    assertEquals("true", forever.value("inside"));
-  }
-
-  @Test
-  void endsWaitThatHasATimeOfItsOwnWhenInterrupted() throws Exception {
-    ForkedJvm.Result result = run(trouble("interrupt", "cufile.cuFileRead call=1 block=500"));
-    assertTrue(result.value("timed").startsWith("InterruptedException"), result.output());
-    assertEquals("false", result.value("flagAfterTimed"));
-    assertEquals("4096", result.value("usual"));
-    assertEquals("true", result.value("flagAfterUsual"));
-  }
-
-  @Test
-  void givesUpOnFileThatCannotBeRegistered() throws Exception {
-    ForkedJvm.Result result = run(trouble("openHang", "cufile.cuFileHandleRegister hang"));
-    assertEquals("true", result.value("openUnfinished"));
-    assertTrue(result.value("close").startsWith("IllegalStateException"), result.output());
-  }
-
-  @Test
-  void givesUpOnClosingThatDoesNotReturn() throws Exception {
-    ForkedJvm.Result result = run(trouble("closeHang", "cufile.cuFileDriverClose_v2 hang"));
-    assertEquals("true", result.value("open"));
-    assertTrue(result.value("close").contains("has not returned in PT0.2S"), result.output());
-    assertTrue(result.value("again").startsWith("cuFileDriverClose: "), result.output());
-  }
-
-  @Test
   void refusesContextThatCannotBeMadeCurrent() throws Exception {
-    ForkedJvm.Result result = run(trouble("stale", ""));
+    ForkedJvm.Result result = run(jvm(CuFileTroubleScenario.class, "stale"));
     for (String call : new String[] {"read", "write", "register", "submit"}) {
       assertTrue(result.value(call).contains("CU_FILE_CUDA_DRIVER_ERROR (5011)"), result.output());
       assertTrue(Integer.parseInt(result.value(call + "Cuda")) > 0, result.output());
@@ -335,7 +231,7 @@ final class CuFileEmulatorTest {
 
   @Test
   void givesCuFileTheAlignedMiddleOnly() throws Exception {
-    ForkedJvm.Result result = run(trouble("ragged", ""));
+    ForkedJvm.Result result = run(jvm(CuFileTroubleScenario.class, "ragged"));
     int length = 3 * 4096 + 77 - 100;
     String whole = "CuFileTransfer[lengthBytes=" + length + ", route=GDS, directBytes=";
     assertEquals(whole + "8192]", result.value("read"));
@@ -356,7 +252,9 @@ final class CuFileEmulatorTest {
   @CsvSource({"1, GDS", "0, COMPAT"})
   void surfacesWhatBecomesOfTheFile(int nvidiaFs, String route) throws Exception {
     ForkedJvm.Result result =
-        run(trouble("files", "").environment("METRALE_EMULATOR_CUFILE_NVIDIA_FS", nvidiaFs));
+        run(
+            jvm(CuFileTroubleScenario.class, "files")
+                .environment("METRALE_EMULATOR_CUFILE_NVIDIA_FS", nvidiaFs));
     assertEquals(route, result.value("way"));
     for (String write : new String[] {"aligned", "ragged"}) {
       assertTrue(
@@ -367,122 +265,6 @@ final class CuFileEmulatorTest {
     assertEquals("10000", result.value("shared"));
     assertEquals("0", result.value("beyond"));
     assertEquals("true", result.value("right"));
-  }
-
-  @Test
-  void closesAnOlderLibraryByTheNameThatItHas() throws Exception {
-    ForkedJvm.Result result =
-        run(
-            trouble("closeHang", "cufile.cuFileDriverClose hang")
-                .environment("METRALE_EMULATOR_ABSENT", "cuFileDriverClose_v2"));
-    assertTrue(result.value("close").contains("has not returned in PT0.2S"), result.output());
-  }
-
-  @Test
-  void submitsEachContextByItself() throws Exception {
-    ForkedJvm.Result result = run(trouble("contexts", ""));
-    assertEquals(
-        java.util.List.of("0 CUFILE_COMPLETE ", "0 CUFILE_COMPLETE ", "4096 CUFILE_COMPLETE "),
-        result.values("event").stream().sorted().toList());
-    assertEquals("Count[succeeded=2, failed=0]", result.value("submissions"));
-  }
-
-  @Test
-  void saysWhichPartOfABatchWasRefused() throws Exception {
-    ForkedJvm.Result result =
-        run(trouble("contexts", "cufile.cuFileBatchIOSubmit call=2 code=5022"));
-    assertEquals(
-        2,
-        result.values("event").stream().filter("0 CUFILE_COMPLETE "::equals).count(),
-        result.output());
-    assertTrue(
-        result.values("event").stream()
-            .anyMatch(event -> event.startsWith("4096 CUFILE_FAILED cuFileBatchIOSubmit: ")),
-        result.output());
-  }
-
-  @Test
-  void losesNoEventWhenInterrupted() throws Exception {
-    ForkedJvm.Result result =
-        run(trouble("pollInterrupted", "cufile.cuFileBatchIOGetStatus call=1 block=1500"));
-    assertTrue(result.value("poll").startsWith("InterruptedException"), result.output());
-    assertEquals("1", result.value("open"));
-    assertEquals("CUFILE_COMPLETE", result.value("later"));
-  }
-
-  @Test
-  void givesUpOnBatchCallsThatDoNotReturn() throws Exception {
-    ForkedJvm.Result poll = run(trouble("pollHang", "cufile.cuFileBatchIOGetStatus hang"));
-    assertEquals("true", poll.value("pollUnfinished"));
-    assertTrue(poll.value("close").startsWith("IllegalStateException"), poll.output());
-    ForkedJvm.Result submit = run(trouble("submitHang", "cufile.cuFileBatchIOSubmit hang"));
-    assertEquals("true", submit.value("submitUnfinished"));
-    assertTrue(submit.value("poll").contains("has not returned yet"), submit.output());
-    assertTrue(submit.value("again").contains("has not returned yet"), submit.output());
-    assertTrue(submit.value("closeBuffer").startsWith("IllegalStateException"), submit.output());
-  }
-
-  @Test
-  void givesUpOnQueueingThatDoesNotReturn() throws Exception {
-    ForkedJvm.Result result = run(trouble("asyncHang", "cufile.cuFileReadAsync hang"));
-    assertEquals("true", result.value("readUnfinished"));
-    assertTrue(result.value("closeBuffer").startsWith("IllegalStateException"), result.output());
-  }
-
-  @ParameterizedTest
-  @CsvSource({"''", "' code=5022'"})
-  void keepsNothingForQueueingThatReturnedLate(String code) throws Exception {
-    ForkedJvm.Result result =
-        run(trouble("asyncLate", "cufile.cuFileReadAsync call=1 block=1500" + code));
-    assertEquals("true", result.value("readUnfinished"));
-    assertEquals("true", result.value("closedLater"));
-  }
-
-  @Test
-  void tellsWhatABatchDidNotBeginBehindACallThatDoesNotReturn() throws Exception {
-    ForkedJvm.Result result = run(trouble("submitApart", "cufile.cuFileBatchIOSubmit call=1 hang"));
-    assertEquals("true", result.value("submitUnfinished"));
-    assertEquals("3", result.value("open"));
-    assertNotBegun(result);
-    assertEquals(2, result.values("event").size(), result.output());
-    assertTrue(result.value("poll").contains("has not returned yet"), result.output());
-    assertEquals("true", result.value("closedOthers"));
-    assertTrue(result.value("closeBuffer").startsWith("IllegalStateException"), result.output());
-  }
-
-  @ParameterizedTest
-  @CsvSource({"'', CUFILE_COMPLETE", "' code=5022', CUFILE_FAILED"})
-  void endsABatchThatWasSubmittedLate(String code, String first) throws Exception {
-    ForkedJvm.Result result =
-        run(trouble("submitLate", "cufile.cuFileBatchIOSubmit call=1 block=1500" + code));
-    assertEquals("true", result.value("submitUnfinished"));
-    assertNotBegun(result);
-    assertEquals(3, result.values("event").size(), result.output());
-    assertTrue(
-        result.values("event").stream().anyMatch(event -> event.startsWith("0 " + first + " ")),
-        result.output());
-    assertEquals("true", result.value("closed"));
-  }
-
-  private static void assertNotBegun(ForkedJvm.Result result) {
-    for (String offset : new String[] {"4096", "8192"}) {
-      String start = offset + " CUFILE_FAILED cuFileBatchIOSubmit: ETIMEDOUT";
-      assertTrue(
-          result.values("event").stream().anyMatch(event -> event.startsWith(start)),
-          result.output());
-    }
-  }
-
-  @Test
-  void keepsWhatCuFileWasGivenOpenWhenTheRestOfABatchBreaks() throws Exception {
-    ForkedJvm.Result result = run(trouble("batchBroken", ""));
-    assertTrue(result.value("submit").startsWith("IllegalStateException"), result.output());
-    assertEquals("2", result.value("open"));
-    assertTrue(result.value("closeBuffer").startsWith("IllegalStateException"), result.output());
-    assertEquals(
-        java.util.List.of("0 CUFILE_COMPLETE ", "8192 CUFILE_FAILED "),
-        result.values("event").stream().sorted().toList());
-    assertEquals("true", result.value("closed"));
   }
 
   @Test

@@ -7,6 +7,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Stream;
 import javax.xml.parsers.DocumentBuilderFactory;
@@ -35,7 +36,7 @@ public final class HardwareReport {
     String counts = passed + " passed, " + failed + " failed, " + skipped + " skipped";
     Map<String, String> machine = machine();
     String doctor = text(folder.resolve("doctor.json"), "null");
-    String benchmarks = text(folder.resolve("benchmarks.json"), "null");
+    List<Map<String, String>> benchmarks = benchmarks(folder.resolve("benchmarks.rows"));
     Files.writeString(
         folder.resolve("report.json"),
         "{\n\"machine\": "
@@ -44,9 +45,9 @@ public final class HardwareReport {
             + JsonText.quoted(counts)
             + ",\n\"tests\": ["
             + String.join(",\n", tests.stream().map(HardwareReport::object).toList())
-            + "],\n\"benchmarks\": "
-            + benchmarks.strip()
-            + ",\n\"doctor\": "
+            + "],\n\"benchmarks\": ["
+            + String.join(",\n", benchmarks.stream().map(HardwareReport::object).toList())
+            + "],\n\"doctor\": "
             + doctor.strip()
             + "\n}\n");
     StringBuilder out = new StringBuilder("metrale-gpu hardware report\n\n");
@@ -63,7 +64,12 @@ public final class HardwareReport {
       out.append(why.isEmpty() ? "" : ": " + why.lines().findFirst().orElse("")).append('\n');
     }
     out.append("\nbenchmarks\n");
-    out.append(text(folder.resolve("benchmarks.txt"), "NONE: this kit does not measure\n"));
+    if (benchmarks.isEmpty()) {
+      out.append("NOTHING WAS MEASURED: see benchmarks.log\n");
+    }
+    for (Map<String, String> row : benchmarks) {
+      out.append("  ").append(String.join("  ", row.values())).append('\n');
+    }
     out.append("\ndoctor\n").append(text(folder.resolve("doctor.txt"), "none\n"));
     Files.writeString(folder.resolve("report.txt"), out);
     System.out.print(out);
@@ -94,6 +100,35 @@ public final class HardwareReport {
       out.put("devices", String.valueOf(e.getMessage()).lines().findFirst().orElse(""));
     }
     return out;
+  }
+
+  /** What the probes of the benchmarks said; a probe that failed has a row that says why. */
+  private static List<Map<String, String>> benchmarks(Path file) throws IOException {
+    List<Map<String, String>> out = new ArrayList<>();
+    for (String line : text(file, "").lines().toList()) {
+      String[] words = line.split("\t", -1);
+      Map<String, String> row = new LinkedHashMap<>();
+      if (words[0].equals("ROW")) {
+        double[] values =
+            Stream.of(words[5].split(",", -1)).mapToDouble(Double::parseDouble).sorted().toArray();
+        row.put("work", words[1]);
+        row.put("by", words[2]);
+        row.put("level", words[3]);
+        row.put("median", number(values[values.length / 2]) + " " + words[4]);
+        row.put("from .. to", number(values[0]) + " .. " + number(values[values.length - 1]));
+      } else if (words[0].equals("FAILED")) {
+        row.put("work", words[1]);
+        row.put("problem", "NOT MEASURED: " + words[2]);
+      }
+      if (!row.isEmpty()) {
+        out.add(row);
+      }
+    }
+    return out;
+  }
+
+  private static String number(double value) {
+    return String.format(Locale.ROOT, value < 100 ? "%.1f" : "%.0f", value);
   }
 
   private static List<Map<String, String>> tests(Path folder) throws Exception {

@@ -13,7 +13,10 @@ import java.util.concurrent.CyclicBarrier;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.metrale.gpu.ForkedJvm;
+import org.metrale.gpu.LibraryUnavailableException;
 import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaStream;
 
@@ -388,5 +391,119 @@ class NcclFeaturesTest {
       thread.join();
     }
     contexts.forEach(CudaContext::close);
+  }
+
+  /** A rank's collectives, each on the first elements of its buffers; what is left in the last. */
+  private static byte[] all(NcclCollectives one, NcclCommunicator of, Ranks.Rank rank)
+      throws InterruptedException {
+    CudaBuffer send = rank.send().buffer();
+    CudaBuffer recv = rank.recv().buffer();
+    NcclDataType type = NcclDataType.INT32;
+    CudaStream stream = rank.stream();
+    byte[] numbers = new byte[64];
+    for (int i = 0; i < numbers.length; i += Integer.BYTES) {
+      numbers[i] = (byte) (i + 1 + of.rank());
+    }
+    Ranks.write(rank, send, numbers);
+    Ranks.write(rank, recv, new byte[512]);
+    one.allReduce(send, recv.slice(0, 64), 4, type, NcclRedOp.SUM, stream);
+    one.broadcast(send, recv.slice(64, 64), 4, type, 1, stream);
+    one.reduce(send, recv.slice(128, 64), 4, type, NcclRedOp.MAX, 0, stream);
+    one.allGather(send, recv.slice(192, 64), 4, type, stream);
+    one.reduceScatter(send, recv.slice(256, 64), 4, type, NcclRedOp.SUM, stream);
+    one.allToAll(send, recv.slice(320, 64), 4, type, stream);
+    one.gather(send, recv.slice(384, 64), 4, type, 1, stream);
+    long last = one.scatter(send, recv.slice(448, 64), 4, type, 0, stream);
+    assertTrue(of.operation(last).await(Ranks.LIMIT));
+    return Ranks.read(rank, recv, 512);
+  }
+
+  @Test
+  void collectivesTakeSettingsOfTheirOwn() throws Exception {
+    try (Ranks ranks = new Ranks(2, 8192, Ranks.CONFIG)) {
+      together(
+          ranks.all(),
+          rank -> {
+            NcclCommunicator one = rank.communicator();
+            NcclCollectives with =
+                one.configured(
+                    NcclCallConfig.builder()
+                        .ctas(1, 4)
+                        .cgaClusterSize(0)
+                        .algorithms("ring", false)
+                        .profilerTag(7)
+                        .build());
+            assertArrayEquals(all(one, one, rank), all(with, one, rank));
+            assertEquals(15, one.flightRecord().lastIssued());
+            assertThrows(
+                IllegalArgumentException.class,
+                () ->
+                    with.allReduce(
+                        rank.send().buffer(),
+                        rank.recv().buffer(),
+                        1 << 20,
+                        NcclDataType.INT32,
+                        NcclRedOp.SUM,
+                        rank.stream()));
+            assertTrue(with.toString().contains("maxCTAs=4"), with.toString());
+          });
+    }
+  }
+
+  @Test
+  void settingsThatNcclRefusesAreNamedWithTheirCall() throws Exception {
+    try (Ranks ranks = new Ranks(1, 8192, Ranks.CONFIG)) {
+      Ranks.Rank rank = ranks.get(0);
+      NcclCollectives with =
+          rank.communicator().configured(NcclCallConfig.builder().ctaPolicy(9).build());
+      NcclException refused =
+          assertThrows(
+              NcclException.class,
+              () ->
+                  with.allReduce(
+                      rank.send().buffer(),
+                      rank.recv().buffer(),
+                      4,
+                      NcclDataType.INT32,
+                      NcclRedOp.SUM,
+                      rank.stream()));
+      assertEquals("ncclAllReduceConfig", refused.call());
+      assertTrue(rank.communicator().failure().isEmpty());
+      assertThrows(IllegalArgumentException.class, () -> NcclCallConfig.builder().ctas(2, 1));
+      assertThrows(IllegalArgumentException.class, () -> NcclCallConfig.builder().nvlsCtas(0));
+      assertThrows(
+          IllegalArgumentException.class, () -> NcclCallConfig.builder().cgaClusterSize(9));
+      assertThrows(IllegalArgumentException.class, () -> NcclCallConfig.builder().profilerTag(-1));
+    }
+  }
+
+  /** Asks an older NCCL for settings of single calls. */
+  public static final class OlderJob {
+    private OlderJob() {}
+
+    public static void main(String[] arguments) throws Exception {
+      try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
+        NcclCommunicator one = ranks.get(0).communicator();
+        System.out.println("supports=" + one.supports("ncclAllReduceConfig"));
+        try {
+          one.configured(NcclCallConfig.builder().build());
+        } catch (LibraryUnavailableException e) {
+          System.out.println("absent=" + e.function());
+        }
+        System.out.println("plain=" + one.operation(ranks.get(0).reduce()).await(Ranks.LIMIT));
+      }
+    }
+  }
+
+  @Test
+  void anOlderNcclHasNoSettingsOfSingleCalls() throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(OlderJob.class)
+            .environment("METRALE_EMULATOR_NCCL_VERSION", 22907)
+            .run()
+            .succeeded();
+    assertEquals("false", result.value("supports"), result.output());
+    assertEquals("ncclAllReduceConfig", result.value("absent"), result.output());
+    assertEquals("true", result.value("plain"), result.output());
   }
 }

@@ -244,7 +244,9 @@ public final class NvmlBehaviourProbe {
     try (Nvml session = Nvml.open()) {
       NvmlSampling sampling =
           new NvmlSampling(
-              new NvmlDeviceSource(session.device(0)), "allocation", NvmlSamplerClock.SYSTEM);
+              new NvmlDeviceSource(session.device(0)),
+              NvmlSamplerSettings.standard("allocation"),
+              NvmlSamplerClock.SYSTEM);
       long[] sum = new long[1];
       sampling.addListener(sample -> sum[0] += sample.value(NvmlMetric.POWER_MILLIWATTS));
       NvmlSample read = new NvmlSample();

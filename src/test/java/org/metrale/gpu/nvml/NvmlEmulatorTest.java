@@ -4,9 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -53,8 +51,8 @@ class NvmlEmulatorTest {
         "unusual-580"
       })
   void readsWhatTheMachineHas(String machine) throws Exception {
-    Path config = Files.writeString(folder.resolve("machine.conf"), resource(machine + ".conf"));
-    ForkedJvm.Result result = run(NvmlProbe.class, config).succeeded();
+    ForkedJvm.Result result =
+        NvmlJvm.run(folder, resource(machine + ".conf").split("\n"), NvmlProbe.class).succeeded();
     assertEquals(resource(machine + ".txt"), result.output());
   }
 
@@ -327,14 +325,8 @@ class NvmlEmulatorTest {
 
   @Test
   void aLibraryThatLacksEverythingLeavesEverythingAbsent() throws Exception {
-    Path list =
-        Path.of(System.getProperty("metrale.basedir", "."))
-            .resolve("src/gen/include/metrale_nvml_functions.h");
     String absent =
-        Pattern.compile("METRALE_FUNCTION\\(\\d+, (\\w+)\\)")
-            .matcher(Files.readString(list))
-            .results()
-            .map(found -> found.group(1))
+        NvmlHeader.functions().stream()
             .filter(
                 name -> !Set.of("nvmlInit_v2", "nvmlShutdown", "nvmlErrorString").contains(name))
             .collect(Collectors.joining(","));
@@ -372,22 +364,7 @@ class NvmlEmulatorTest {
   }
 
   private ForkedJvm.Result behave(String part, String... lines) throws Exception {
-    Path config =
-        Files.write(folder.resolve("machine.conf"), Arrays.asList(lines), StandardCharsets.UTF_8);
-    return run(NvmlBehaviourProbe.class, config, part).succeeded();
-  }
-
-  private static ForkedJvm.Result run(Class<?> main, Path config, String... arguments)
-      throws Exception {
-    Path emulator =
-        Path.of(System.getProperty("metrale.basedir", "."))
-            .resolve("cppbuild")
-            .resolve(System.getProperty("metrale.platform", "linux-x86_64"))
-            .resolve("emulator");
-    return ForkedJvm.running(main, arguments)
-        .property("org.metrale.library.path", emulator)
-        .environment("METRALE_EMULATOR_CONFIG", config)
-        .run();
+    return NvmlJvm.run(folder, lines, NvmlBehaviourProbe.class, part).succeeded();
   }
 
   private static String resource(String name) throws Exception {

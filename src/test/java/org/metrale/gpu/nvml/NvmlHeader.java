@@ -3,15 +3,21 @@ package org.metrale.gpu.nvml;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The constants of the header, read from the generated source so that no glue has to be loaded. */
+/**
+ * The constants of the header, read from the generated source so that no glue has to be loaded; and
+ * its functions.
+ */
 final class NvmlHeader {
   private static final Pattern CONSTANT =
       Pattern.compile("\\b((?:NVML|METRALE_NVML|nvml)\\w+)\\s*=\\s*(0x[0-9a-fA-F]+|\\d+)L?\\b");
+
+  private static final Pattern FUNCTION = Pattern.compile("METRALE_FUNCTION\\(\\d+, (\\w+)\\)");
 
   private NvmlHeader() {}
 
@@ -28,6 +34,14 @@ final class NvmlHeader {
       }
     }
     return out;
+  }
+
+  /** Every function that is bound. */
+  static List<String> functions() throws IOException {
+    Path list =
+        Path.of(System.getProperty("metrale.basedir", "."))
+            .resolve("src/gen/include/metrale_nvml_functions.h");
+    return FUNCTION.matcher(Files.readString(list)).results().map(found -> found.group(1)).toList();
   }
 
   private static long number(String text) {

@@ -94,6 +94,23 @@ class HandshakeConnectionTest {
     assertFalse(stream.isClosed());
   }
 
+  @ParameterizedTest
+  @EnumSource(RailDialect.class)
+  void aPeerThatSeemsToSpeakTheOtherDialectIsSaidTo(RailDialect dialect) {
+    RemoteQp qp = new RemoteQp(1, 1, new Gid(1, 2));
+    Region region = new Region(0x7f11_2233_4000L, 0xa1b2_c3d4L);
+    ServerFrame other =
+        dialect.equals(RailDialect.READ_ONLY)
+            ? rw(qp, region)
+            : new RoRailFrame(List.of(new RoServerRecord(qp, List.of(region))));
+    ScriptedTransport stream = script(hex(other.encode()) + "00");
+    HandshakeException e =
+        assertThrows(
+            HandshakeException.class,
+            () -> over(stream, dialect).connect(new ScriptedClient(Fixtures.locals(1))));
+    assertTrue(e.lookAt().contains("serves read-only"), e::getMessage);
+  }
+
   @Test
   void objectionEndsTheHandshakeBeforeAnythingMoreIsSent() {
     ScriptedTransport stream = script(hex(Fixtures.offer(RailDialect.READ_ONLY, 2, 3).encode()));
@@ -258,6 +275,12 @@ class HandshakeConnectionTest {
           k < 2 ? "railCount" : k < 6 ? "rail[0].qpn" : k < 10 ? "rail[0].psn" : "rail[0].gid";
       assertEquals(Reason.TRUNCATED, e.reason());
       assertEquals(field, e.field(), "after " + k + " bytes");
+      ScriptedTransport broken =
+          script(whole.substring(0, 2 * k)).thenFail(new SocketException("Connection reset"));
+      HandshakeException reset =
+          assertThrows(
+              HandshakeException.class, () -> over(broken, RailDialect.READ_ONLY).accept(server));
+      assertEquals(e.getMessage(), reset.getMessage());
     }
   }
 

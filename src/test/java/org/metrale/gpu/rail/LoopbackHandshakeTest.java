@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.metrale.gpu.rail.Fixtures.terms;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -17,13 +18,17 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.metrale.gpu.rail.Fixtures.ScriptedClient;
 import org.metrale.gpu.rail.Fixtures.ScriptedServer;
 import org.metrale.gpu.rail.HandshakeException.Reason;
+import org.metrale.gpu.wire.GoldenVectors;
 import org.metrale.gpu.wire.RailDialect;
 import org.metrale.gpu.wire.ServerFrame;
 import org.metrale.gpu.wire.WireCounts;
@@ -161,22 +166,46 @@ class LoopbackHandshakeTest {
     }
   }
 
-  @Test
-  void serverThatClosesWithTheCountUnreadHasRefused() throws Exception {
+  static Stream<JsonNode> resetCases() {
+    return StreamSupport.stream(
+        GoldenVectors.part("resetCases").path("cases").spliterator(), false);
+  }
+
+  /** Whether the client then sees a reset or the end of the stream. */
+  @ParameterizedTest
+  @MethodSource("resetCases")
+  void serverThatClosesInsteadOfAnsweringHasRefused(JsonNode vector) throws Exception {
+    int sent = vector.path("clientHasSent").intValue();
+    int read = vector.path("serverHasRead").intValue();
     try (ServerSocket listener = Loopback.listener();
         Socket socket = new Socket(listener.getInetAddress(), listener.getLocalPort())) {
-      socket.getOutputStream().write(new byte[25]);
-      Socket accepted = listener.accept();
-      accepted.getInputStream().readNBytes(8);
+      socket.getOutputStream().write(new byte[sent - 1]);
+      FutureTask<Void> refusing =
+          start(
+              () -> {
+                Socket accepted = listener.accept();
+                accepted.getInputStream().readNBytes(read);
+                while (accepted.getInputStream().available() < sent - read) {
+                  Thread.sleep(1);
+                }
+                // The JDK would send an end of the stream before the system's reset.
+                accepted.setSoLinger(read < sent, 0);
+                accepted.close();
+                return null;
+              });
       HandshakeTransport transport = HandshakeTransport.of(socket);
-      accepted.close();
       HandshakeException e =
           assertThrows(
               HandshakeException.class,
               () ->
                   over(transport, RailDialect.READ_WRITE, LONG)
                       .connect(new ScriptedClient(Fixtures.locals(1))));
+      refusing.get();
       assertEquals(Reason.PEER_REJECTED, e.reason());
+      assertEquals(
+          vector.path("clientSees").textValue().equals("reset"),
+          e.getCause() instanceof IOException,
+          () -> "the client sees the " + vector.path("clientSees"));
       assertTrue(socket.isClosed());
     }
   }

@@ -48,7 +48,8 @@ final class RailAdmissionTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"localhost", "10.0.0.0/33", "10.0.0.0/x", "", "/8", "10.0.0.0/-1"})
+  @ValueSource(
+      strings = {"localhost", "10.0.0.0/33", "10.0.0.0/x", "", "/8", "10.0.0.0/-1", "10/8", "10.1"})
   void whatIsNoNetworkIsRefused(String text) {
     assertThrows(IllegalArgumentException.class, () -> AddressFilter.only(text));
   }

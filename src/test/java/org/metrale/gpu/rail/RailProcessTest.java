@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
@@ -89,7 +90,33 @@ final class RailProcessTest {
       connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
       assertEquals(-1, RailPeer.mismatch(memory, 0, 0, BYTES));
       assertEquals(RailStatus.State.ACTIVE, connected.status().get(0).state());
+      // The other comes back without it.
+      connected.takeDown(0, "a drill");
+      RailPeer.poison(memory, BYTES);
+      connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
+      assertEquals("", RailPeer.fault(memory, 0, BYTES));
     }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, state = fatal", "1, state = fatal", "0, gids = -"})
+  void aRailComesBackThoughAnotherIsLostForEver(int lost, String how) throws Exception {
+    int other = 1 - lost;
+    Path file =
+        Files.write(
+            folder.resolve("emulator.conf"),
+            List.of(
+                "ibv.at = 3000 ibv." + lost + "." + how,
+                "ibv.at = 5000 ibv." + other + ".state = down",
+                "ibv.at = 6000 ibv." + other + ".state = active"));
+    ForkedJvm.Result result =
+        SoftwareHost.running(RailSurvivorProbe.class, Integer.toString(other))
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded();
+    assertEquals("", result.value("wrong"), result::toString);
+    assertEquals("true", result.value("back"), result::toString);
+    assertEquals("DOWN", result.value("lost"), result::toString);
   }
 
   @Test
@@ -105,6 +132,103 @@ final class RailProcessTest {
             .succeeded()
             .value("share");
     assertTrue(Double.parseDouble(share) > 2, () -> "fast rail to slow rail: " + share);
+  }
+
+  /** No completion for longer than an adapter would try, since the bytes take that long. */
+  @Test
+  void aSlowRailIsNotTakenForOneThatStopped() throws Exception {
+    Path file =
+        Files.write(
+            folder.resolve("emulator.conf"),
+            List.of("ibv.0.bytes_per_second = 1000000", "ibv.1.bytes_per_second = 1000000"));
+    String failures =
+        SoftwareHost.running(SlowProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("failures");
+    assertEquals("0", failures);
+  }
+
+  /** Writes two pieces that take eight seconds each. */
+  static final class SlowProbe {
+    private SlowProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      int length = 16 << 20;
+      try (RailHost host =
+          new RailHost(
+              RdmaDevices.servers(), RdmaDevices.clients(), length, RailDialect.READ_WRITE)) {
+        ConnectedRails rails = host.connect(host.client().inPiecesOf(length / 2));
+        RailMemory memory = host.memory(length);
+        memory.write(0, RailHost.bytes(1, length));
+        rails.write(memory, 0, START, length, Duration.ofSeconds(40));
+        assertEquals(RailHost.bytes(1, length), RailHost.read(host.arena, 0, length));
+        System.out.println(
+            "failures=" + rails.status().stream().mapToLong(RailStatus::failures).sum());
+      }
+    }
+  }
+
+  /** The calls that end its queue pair never return: the other rail and the close do not care. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "fault = ibverbs.ibv_destroy_qp device=1 call=1 hang",
+        "fault = ibverbs.ibv_modify_qp device=1 call=4 hang",
+      })
+  void aDeviceThatIsStuckHoldsUpNothingElse(String fault) throws Exception {
+    Path file = Files.write(folder.resolve("emulator.conf"), List.of(fault));
+    ForkedJvm.Result result =
+        SoftwareHost.running(RailStuckDeviceProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded();
+    assertEquals("", result.value("after"), result::toString);
+    assertTrue(result.value("close").contains("does not let go"), result::toString);
+  }
+
+  @Test
+  void aDeviceThatDoesNotAnswerKeepsNoOtherRailDown() throws Exception {
+    Path file =
+        Files.write(
+            folder.resolve("emulator.conf"),
+            List.of("ibv.at = 2500 fault = ibverbs.ibv_query_port device=1 hang"));
+    String wrong =
+        SoftwareHost.running(MuteDeviceProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("wrong");
+    assertEquals("", wrong);
+  }
+
+  /** Takes both rails down when the second's device has gone mute, and reads. */
+  static final class MuteDeviceProbe {
+    private MuteDeviceProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // what a mute device has cannot be closed
+    public static void main(String[] arguments) throws Exception {
+      try (PeerProcess peer =
+          new PeerProcess(
+              RailDialect.READ_ONLY,
+              BYTES,
+              RailPeer.Death.NEVER,
+              RdmaDevices.servers(),
+              Map.of("METRALE_EMULATOR_CONFIG", ""))) {
+        RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
+        RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, RailHost.LIMIT);
+        Thread.sleep(3000); // the device is mute by its own timetable
+        connected.takeDown(1, "a drill");
+        connected.takeDown(0, "a drill");
+        RailPeer.poison(memory, BYTES);
+        connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
+        System.out.println("wrong=" + RailPeer.fault(memory, 0, BYTES));
+      }
+    }
   }
 
   /** What no piece may be lost by, nor be taken for done: completions that lie, or never come. */

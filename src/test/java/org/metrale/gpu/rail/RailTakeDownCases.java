@@ -1,9 +1,13 @@
 package org.metrale.gpu.rail;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.metrale.gpu.RdmaDevices;
@@ -48,6 +52,48 @@ abstract class RailTakeDownCases {
         connected.read(memory, 0, new RailTarget(0, 0), BYTES, RailHost.LIMIT);
       }
       assertEquals(1, connected.status().get(1).failures());
+    }
+  }
+
+  @Test
+  void theOthersStayOnTheirConnectionWhenARailIsRebuilt() throws Exception {
+    try (RailHost host = host()) {
+      ConnectedRails connected = host.connect(host.client().rebuilding(true));
+      HandshakeTransport first = connected.transport();
+      connected.takeDown(1, "a drill");
+      untilActive(connected);
+      assertEquals(2, host.server.clients());
+      assertNotSame(first, connected.transport());
+      connected.takeDown(1, "another drill");
+      untilActive(connected);
+      untilClients(host, 2);
+      connected.takeDown(0, "a drill");
+      untilActive(connected);
+      // Nothing is on the first connection any more.
+      untilClients(host, 2);
+      assertThrows(
+          IOException.class,
+          () -> first.read(ByteBuffer.allocate(1), Deadline.after(RailHost.LIMIT)));
+      assertEquals(2, connected.offer().rails().size());
+    }
+  }
+
+  static void untilActive(ConnectedRails connected) throws Exception {
+    until(
+        () ->
+            connected.status().stream()
+                .allMatch(status -> status.state().equals(RailStatus.State.ACTIVE)));
+  }
+
+  private static void untilClients(RailHost host, int clients) throws Exception {
+    until(() -> host.server.clients() == clients);
+  }
+
+  private static void until(BooleanSupplier condition) throws Exception {
+    long end = System.nanoTime() + RailHost.LIMIT.toNanos();
+    while (!condition.getAsBoolean()) {
+      assertTrue(System.nanoTime() < end, "it does not come about");
+      Thread.sleep(1);
     }
   }
 

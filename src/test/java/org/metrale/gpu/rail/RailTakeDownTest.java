@@ -1,8 +1,13 @@
 package org.metrale.gpu.rail;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.wire.RailDialect;
 
 /** On the software GPU host. */
 @Tag("emulator")
@@ -10,5 +15,27 @@ final class RailTakeDownTest extends RailTakeDownCases {
   @BeforeAll
   static void emulator() {
     SoftwareHost.use();
+  }
+
+  /** Both rails fail again and again under a piece, which is not what is wrong. */
+  @Test
+  void aPieceOutlivesManyRails() throws Exception {
+    int length = 64 << 20;
+    try (RailHost host =
+        new RailHost(RdmaDevices.servers(), RdmaDevices.clients(), length, RailDialect.READ_ONLY)) {
+      host.arena.write(0, RailHost.bytes(9, length));
+      ConnectedRails connected = host.connect(host.client().rebuilding(true).inPiecesOf(length));
+      RailMemory memory = host.memory(length);
+      RailTransfer transfer =
+          connected.readAsync(
+              memory, 0, new RailTarget(0, 0), length, TransferTerms.within(RailHost.LIMIT));
+      for (int i = 0; i < 8 && !transfer.isDone(); i++) {
+        untilActive(connected);
+        connected.takeDown(0, "a drill");
+        connected.takeDown(1, "a drill");
+      }
+      transfer.stage().toCompletableFuture().join();
+      assertEquals(RailHost.bytes(9, length), RailHost.read(memory, 0, length));
+    }
   }
 }

@@ -10,14 +10,30 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
+import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLSocketFactory;
 import javax.net.ssl.TrustManagerFactory;
 
 /** TLS between two ends of one JVM, with a key of its own made by the JDK's tool. */
 final class Tls {
   private static final char[] PASSWORD = "changeit".toCharArray();
-  private static final SSLContext CONTEXT = context();
+  private static final SSLContext CONTEXT;
+  private static final SSLContext STRANGER;
+
+  static {
+    try {
+      KeyStore keys = keys();
+      KeyManagerFactory ours =
+          KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+      ours.init(keys, PASSWORD);
+      CONTEXT = context(ours.getKeyManagers(), keys);
+      STRANGER = context(new KeyManager[0], keys);
+    } catch (GeneralSecurityException | IOException | InterruptedException e) {
+      throw new IllegalStateException("no TLS for the tests", e);
+    }
+  }
 
   private Tls() {}
 
@@ -27,27 +43,30 @@ final class Tls {
         .createServerSocket(0, 1, InetAddress.getLoopbackAddress());
   }
 
+  /** Makes sockets that trust each other's certificate. */
+  static SSLSocketFactory sockets() {
+    return CONTEXT.getSocketFactory();
+  }
+
+  /** Makes sockets that trust the certificate and have none to show. */
+  static SSLSocketFactory socketsWithoutCertificate() {
+    return STRANGER.getSocketFactory();
+  }
+
   static Socket client(SocketAddress address) throws IOException {
     Socket socket = CONTEXT.getSocketFactory().createSocket();
     socket.connect(address);
     return socket;
   }
 
-  private static SSLContext context() {
-    try {
-      KeyStore keys = keys();
-      KeyManagerFactory ours =
-          KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
-      ours.init(keys, PASSWORD);
-      TrustManagerFactory theirs =
-          TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-      theirs.init(keys);
-      SSLContext context = SSLContext.getInstance("TLS");
-      context.init(ours.getKeyManagers(), theirs.getTrustManagers(), null);
-      return context;
-    } catch (GeneralSecurityException | IOException | InterruptedException e) {
-      throw new IllegalStateException("no TLS for the tests", e);
-    }
+  private static SSLContext context(KeyManager[] ours, KeyStore trusted)
+      throws GeneralSecurityException {
+    TrustManagerFactory theirs =
+        TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+    theirs.init(trusted);
+    SSLContext context = SSLContext.getInstance("TLS");
+    context.init(ours, theirs.getTrustManagers(), null);
+    return context;
   }
 
   private static KeyStore keys()

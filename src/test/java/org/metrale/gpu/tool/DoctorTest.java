@@ -35,6 +35,14 @@ final class DoctorTest {
   }
 
   @Test
+  void knowsTheCLibraryOfOldAndNewSystems() {
+    assertTrue(SystemSection.isCLibrary("/lib/x86_64-linux-gnu/libc-2.31.so"));
+    assertTrue(SystemSection.isCLibrary("/usr/lib/aarch64-linux-gnu/libc.so.6"));
+    assertFalse(SystemSection.isCLibrary("/usr/lib/libcap.so.2.44"));
+    assertFalse(SystemSection.isCLibrary("/usr/lib/x86_64-linux-gnu/libc-client.so"));
+  }
+
+  @Test
   void saysOfEachLibraryThatItIsAbsentAndWhereItWasLookedFor() throws Exception {
     ForkedJvm.Result result = doctor("--json").run().succeeded();
     JsonNode report = new ObjectMapper().readTree(result.output());

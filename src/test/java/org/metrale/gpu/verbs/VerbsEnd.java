@@ -12,11 +12,15 @@ final class VerbsEnd implements AutoCloseable {
   final VerbsPreparedQueuePair prepared;
   VerbsQueuePair pair;
 
-  @SuppressWarnings("MustBeClosed") // close() does
   VerbsEnd(String name, VerbsQueueSettings settings) {
+    this(name, settings, 512);
+  }
+
+  @SuppressWarnings("MustBeClosed") // close() does
+  VerbsEnd(String name, VerbsQueueSettings settings, int completionEntries) {
     device = keep(VerbsDevice.open(name));
     domain = keep(VerbsProtectionDomain.open(device));
-    completions = keep(VerbsCompletionQueue.open(device, 512));
+    completions = keep(VerbsCompletionQueue.open(device, completionEntries));
     prepared = keep(VerbsPreparedQueuePair.open(domain, completions, settings, 0x123456));
   }
 

@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -29,10 +30,12 @@ final class VerbsGpuMemoryTest {
   @CsvSource({
     "gpu.kind = h200, DMA_BUF",
     "gpu.kind = gb10, PINNED_HOST",
+    "'gpu.kind = h200; ibv.dma_buf = false', PEER_MEMORY",
   })
   void isReachedInTheBestWayThereIs(String configuration, String way, @TempDir Path folder)
       throws Exception {
-    Path file = Files.writeString(folder.resolve("emulator.conf"), configuration + "\n");
+    Path file =
+        Files.write(folder.resolve("emulator.conf"), List.of(configuration.split("; ", -1)));
     String said =
         SoftwareHost.running(Probe.class)
             .environment("METRALE_EMULATOR_CONFIG", file)

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
@@ -100,6 +101,44 @@ final class VerbsObjectTest {
       assertEquals(server.pair.number(), event.queuePairNumber());
       listener.close();
       assertThrows(IllegalStateException.class, server.device::close);
+    }
+  }
+
+  @Test
+  void aListenerThatDoesNotReturnCannotHoldUpItsClose() throws Exception {
+    String[] names = VerbsDevice.list().toArray(String[]::new);
+    VerbsQueueSettings serving =
+        new VerbsQueueSettings(2, VerbsAccess.REMOTE_READ, VerbsPath.DEFAULT);
+    VerbsEnd[] ends = VerbsEnd.pair(names[0], VerbsQueueSettings.DEFAULT, names[1], serving);
+    CountDownLatch told = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    try (VerbsEnd client = ends[0];
+        VerbsEnd server = ends[1]) {
+      VerbsEventListener listener =
+          VerbsEventListener.open(
+              server.device,
+              event -> {
+                told.countDown();
+                awaitQuietly(go);
+              });
+      VerbsMemoryRegion near = client.memory(8, VerbsAccess.LOCAL_WRITE);
+      VerbsWorkBatch batch = VerbsWorkBatch.allocate(1);
+      batch.read(1, near, 0, 8, near.address(), 0x777);
+      client.pair.post(batch);
+      told.await();
+      IllegalStateException e = assertThrows(IllegalStateException.class, listener::close);
+      assertTrue(e.getMessage().contains("its listener waits"), e::toString);
+      assertTrue(listener.isClosed());
+    } finally {
+      go.countDown();
+    }
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 

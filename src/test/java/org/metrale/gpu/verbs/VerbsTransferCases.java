@@ -7,11 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
+import java.util.List;
 import java.util.Random;
 import org.bytedeco.javacpp.BytePointer;
 import org.junit.jupiter.api.AfterEach;
@@ -75,6 +77,48 @@ abstract class VerbsTransferCases {
     ByteBuffer back = ByteBuffer.allocate(1000);
     near.read(3, back);
     assertEquals(ByteBuffer.wrap(bytes, 3, 1000), back.flip());
+  }
+
+  @Test
+  void countsInAPeersMemoryInOneStep() throws Exception {
+    VerbsQueueSettings counting =
+        new VerbsQueueSettings(
+            4, VerbsAccess.READ_WRITE.and(VerbsAccess.REMOTE_ATOMIC), VerbsPath.DEFAULT);
+    VerbsEnd[] ends =
+        VerbsEnd.pair(RdmaDevices.clients().get(0), ASKING, RdmaDevices.servers().get(0), counting);
+    try (VerbsEnd one = ends[0];
+        VerbsEnd other = ends[1]) {
+      VerbsMemoryRegion far = other.memory(64, counting.remoteAccess());
+      VerbsMemoryRegion near = one.memory(64, VerbsAccess.LOCAL_WRITE);
+      far.write(8, number(40));
+      batch.fetchAndAdd(1, near, 0, far.address() + 8, far.rkey(), 2);
+      batch.compareAndSwap(2, near, 8, far.address() + 8, far.rkey(), 42, -7);
+      batch.compareAndSwap(3, near, 16, far.address() + 8, far.rkey(), 42, 99);
+      one.pair.post(batch);
+      for (int left = 3; left > 0; ) {
+        int count = one.completions.await(done, LIMIT);
+        assertTrue(count > 0);
+        for (int i = 0; i < count; i++) {
+          assertTrue(done.isSuccess(i), () -> done.failure(0).toString());
+        }
+        left -= count;
+      }
+      ByteBuffer before = ByteBuffer.allocate(24).order(ByteOrder.nativeOrder());
+      near.read(0, before);
+      before.flip();
+      assertEquals(
+          List.of(40L, 42L, -7L), List.of(before.getLong(), before.getLong(), before.getLong()));
+      ByteBuffer now = ByteBuffer.allocate(8);
+      far.read(8, now);
+      assertEquals(number(-7), now.flip());
+      assertThrows(
+          IllegalArgumentException.class,
+          () -> batch.fetchAndAdd(4, near, 0, far.address() + 4, far.rkey(), 1));
+    }
+  }
+
+  private static ByteBuffer number(long value) {
+    return ByteBuffer.allocate(8).order(ByteOrder.nativeOrder()).putLong(0, value);
   }
 
   @Test

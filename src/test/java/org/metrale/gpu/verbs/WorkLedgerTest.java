@@ -26,7 +26,7 @@ final class WorkLedgerTest {
   /** Completions as a device writes them. */
   private void come(long... numbers) {
     for (int i = 0; i < numbers.length; i++) {
-      done.rename(i, numbers[i]);
+      done.rawId(i, numbers[i]);
     }
     done.filled(numbers.length);
   }
@@ -62,6 +62,24 @@ final class WorkLedgerTest {
       assertEquals(0, ledger.inFlight());
       come(3);
       assertTrue(refused(0, 1).getMessage().contains("nothing is in flight"));
+    }
+  }
+
+  @Test
+  void whatIsAnotherQueuesIsLeftToIt() throws Exception {
+    try (VerbsEnd end = connectedToItself()) {
+      VerbsMemoryRegion memory = end.memory(64, VerbsAccess.READ_WRITE);
+      VerbsWorkBatch batch = VerbsWorkBatch.allocate(2);
+      batch.read(70, memory, 0, 8, memory.address(), memory.rkey());
+      batch.read(71, memory, 8, 8, memory.address(), memory.rkey());
+      assertEquals(2, ledger.post(VerbsWorkCalls.address(end.prepared.handle()), batch));
+      long another = 1L << 48;
+      come(0, another, another + 1, 1);
+      assertEquals(1, ledger.retire(done, 0, 4));
+      assertEquals(1, ledger.inFlight());
+      assertEquals(4, ledger.retire(done, 3, 4));
+      assertEquals(0, ledger.inFlight());
+      assertEquals(71, done.workId(3));
     }
   }
 

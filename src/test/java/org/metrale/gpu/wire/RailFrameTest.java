@@ -154,6 +154,19 @@ class RailFrameTest {
   }
 
   @Test
+  void refusalsTellTheWholeFieldAndCostNoStackTrace() {
+    ByteBuffer cut = frame(RailDialect.READ_ONLY, 3).encode();
+    cut.limit(cut.limit() - 1);
+    WireFormatException e =
+        assertThrows(WireFormatException.class, () -> RailDialect.READ_ONLY.decode(cut, 3));
+    assertEquals("rail[2].region[1].rkey: wanted 4 bytes, got 3 bytes and the end", e.getMessage());
+    assertEquals(0, e.getStackTrace().length);
+    IllegalArgumentException ours =
+        assertThrows(IllegalArgumentException.class, () -> frame(RailDialect.READ_ONLY, 9));
+    assertTrue(ours.getStackTrace().length > 0, "the caller's fault has one");
+  }
+
+  @Test
   void bothDialectsAnswerTheSameView() {
     ServerRecord readOnly = new RoServerRecord(QP, List.of(REGION));
     ServerRecord readWrite = new RwServerRecord(QP, REGION);

@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
@@ -26,6 +27,10 @@ class WireGoldenTest {
   static Stream<JsonNode> frameRejects() {
     return GoldenVectors.entries("rejects")
         .filter(reject -> reject.path("reader").textValue().endsWith("ServerFrame"));
+  }
+
+  static Stream<JsonNode> writeRejects() {
+    return GoldenVectors.entries("writeRejects");
   }
 
   static Stream<JsonNode> truncations() {
@@ -148,6 +153,28 @@ class WireGoldenTest {
     WireFormatException e =
         assertThrows(WireFormatException.class, () -> RwRailFrame.decode(frame, 9));
     assertEquals(Kind.RAIL_COUNT_OUT_OF_RANGE, e.kind());
+  }
+
+  @ParameterizedTest
+  @MethodSource("writeRejects")
+  void writesWhatTheVectorAllowsAndNothingElse(JsonNode vector) {
+    boolean isCount = vector.path("writer").textValue().equals("railCount");
+    Supplier<ByteBuffer> written =
+        isCount
+            ? () -> new RailCount(vector.path("n").intValue()).encode()
+            : () ->
+                RailFrameTest.frame(RailDialect.READ_ONLY, vector.path("rails").intValue())
+                    .encode();
+    if (vector.has("firstByteHex")) {
+      assertEquals(vector.path("firstByteHex").textValue(), hex(written.get().limit(1)));
+      return;
+    }
+    String kind =
+        isCount
+            ? vector.path("strict").textValue().split(",", 2)[0]
+            : vector.path("kind").textValue();
+    IllegalArgumentException e = assertThrows(IllegalArgumentException.class, written::get);
+    assertEquals(kind, ((WireFormatException) e.getCause()).kind().name());
   }
 
   @Test

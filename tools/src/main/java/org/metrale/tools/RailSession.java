@@ -26,7 +26,6 @@ import org.metrale.gpu.wire.ModelRequest;
 import org.metrale.gpu.wire.PagingHeader;
 import org.metrale.gpu.wire.PagingKind;
 import org.metrale.gpu.wire.RailDialect;
-import org.metrale.gpu.wire.ServerFrame;
 import org.metrale.gpu.wire.TransportMode;
 
 /** Rails that are connected to a peer, and this side's memory on them. */
@@ -56,8 +55,8 @@ final class RailSession implements AutoCloseable {
 
     RailPreamble preamble();
 
-    /** What speaks against the memory that the peer offers. */
-    Optional<String> objection(ServerFrame offer);
+    /** How long the peer's regions are; known once the preamble is over. */
+    List<Long> regionBytes();
 
     /** What to look at if the peer refuses. */
     String hint();
@@ -101,12 +100,8 @@ final class RailSession implements AutoCloseable {
     }
 
     @Override
-    public Optional<String> objection(ServerFrame offer) {
-      int regions = offer.rails().get(0).regions().size();
-      return regions == manifest.shards().size()
-          ? Optional.empty()
-          : Optional.of(
-              "its manifest has " + manifest.shards().size() + " files, its offer " + regions);
+    public List<Long> regionBytes() {
+      return manifest.shards().stream().map(RailManifest.Shard::bytes).toList();
     }
 
     @Override
@@ -135,8 +130,8 @@ final class RailSession implements AutoCloseable {
     }
 
     @Override
-    public Optional<String> objection(ServerFrame offer) {
-      return Optional.empty();
+    public List<Long> regionBytes() {
+      return List.of(bytes);
     }
 
     @Override
@@ -164,7 +159,7 @@ final class RailSession implements AutoCloseable {
       RailClient client =
           RailClient.to(peer.socket(), service.dialect())
               .saying(service.preamble())
-              .checking(service::objection)
+              .knowing(service::regionBytes)
               // Both services of ours offer the same memory to every connection.
               .rebuilding(true);
       return new RailSession(rails, memory, client.connect(rails, timeout));

@@ -1,0 +1,49 @@
+package org.metrale.gpu.rail;
+
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.metrale.gpu.BoundedCall;
+
+/** Something that this side's device has to do, which is waited for no longer than it may take. */
+final class LocalStep {
+  /** How long the end of something may take that nobody wants any more. */
+  private static final Duration UNDOING = Duration.ofSeconds(5);
+
+  private LocalStep() {}
+
+  /**
+   * Takes a step.
+   *
+   * @param late is given the answer if it comes too late
+   * @throws TimeoutException if the device does not answer in time
+   */
+  static <T> T take(Supplier<T> step, Deadline deadline, Consumer<T> late) throws TimeoutException {
+    CompletableFuture<T> answer = BoundedCall.start(step);
+    try {
+      long left = deadline.remainingNanos(System.nanoTime());
+      return BoundedCall.await(answer, Duration.ofNanos(left));
+    } catch (TimeoutException e) {
+      CompletableFuture<Void> unused = answer.thenAccept(late);
+      throw e;
+    }
+  }
+
+  /** Undoes something because of a failure that is about to be thrown. */
+  static void undo(Throwable failure, Runnable step) {
+    try {
+      boolean unused =
+          take(
+              () -> {
+                step.run();
+                return true;
+              },
+              Deadline.after(UNDOING),
+              done -> {});
+    } catch (RuntimeException | TimeoutException e) {
+      failure.addSuppressed(e);
+    }
+  }
+}

@@ -1,0 +1,417 @@
+package org.metrale.gpu.rail;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableSet;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.metrale.gpu.ForkedJvm;
+import org.metrale.gpu.RdmaDevices;
+import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.cuda.CudaBuffer;
+import org.metrale.gpu.cuda.CudaContext;
+import org.metrale.gpu.cuda.DeviceMemory;
+import org.metrale.gpu.rail.RailException.Reason;
+import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsCompletions;
+import org.metrale.gpu.verbs.VerbsGpuMemory;
+import org.metrale.gpu.verbs.VerbsWorkBatch;
+import org.metrale.gpu.verbs.VerbsWorkException;
+import org.metrale.gpu.verbs.VerbsWorkStatus;
+import org.metrale.gpu.wire.RailDialect;
+import org.metrale.gpu.wire.Region;
+
+/** What peers may do, and what devices can; over the software GPU host's devices. */
+@Tag("emulator")
+@Timeout(60)
+final class RailRightsTest {
+  private static final RailTarget START = new RailTarget(0, 0);
+
+  @BeforeAll
+  static void emulator() {
+    SoftwareHost.use();
+  }
+
+  private static RailHost host(long bytes, RailDialect dialect) throws Exception {
+    return new RailHost(RdmaDevices.servers(), RdmaDevices.clients(), bytes, dialect);
+  }
+
+  @SuppressWarnings("MustBeClosed") // the host does
+  private static ConnectedRails serve(RailHost host, List<RailMemory> memory, RailDialect dialect)
+      throws Exception {
+    RailServer server =
+        host.keep(
+            RailServer.start(
+                host.serverRails,
+                RailHost.service(dialect, RailShare.of(memory)),
+                RailHost.PATIENT));
+    return host.connect(RailClient.to(server.address(), dialect).rebuilding(false));
+  }
+
+  /** The memory would let it be written: the queue pairs do not. */
+  @Test
+  void aReadOnlyServicesQueuePairsRefuseWrites() throws Exception {
+    try (RailHost host = host(4096, RailDialect.READ_WRITE)) {
+      host.arena.write(0, RailHost.bytes(1, 4096));
+      ConnectedRails rails = serve(host, List.of(host.arena), RailDialect.READ_ONLY);
+      RailMemory memory = host.memory(4096);
+      RailException e =
+          assertThrows(
+              RailException.class, () -> rails.write(memory, 0, START, 64, RailHost.LIMIT));
+      assertEquals(Reason.PEER_REFUSED, e.reason(), e::toString);
+      assertEquals(VerbsWorkStatus.Side.PEER, ((VerbsWorkException) e.getCause()).status().side());
+      assertEquals(RailHost.bytes(1, 4096), RailHost.read(host.arena, 0, 4096));
+    }
+  }
+
+  /** Seen by what it needs: a write alone may be done where nothing may be read. */
+  @Test
+  void aFenceIsAReadOfWhatWasWritten() throws Exception {
+    try (RailHost host = host(64, RailDialect.READ_WRITE)) {
+      VerbsAccess writeOnly = VerbsAccess.LOCAL_WRITE.and(VerbsAccess.REMOTE_WRITE);
+      RailMemory sink = host.keep(RailMemory.allocate(host.serverRails, 4096, writeOnly));
+      ConnectedRails rails = serve(host, List.of(sink), RailDialect.READ_WRITE);
+      RailMemory memory = host.memory(4096);
+      memory.write(0, RailHost.bytes(2, 4096));
+      rails.write(memory, 0, START, 4096, RailHost.LIMIT);
+      assertEquals(RailHost.bytes(2, 4096), RailHost.read(sink, 0, 4096));
+      RailException e =
+          assertThrows(
+              RailException.class, () -> rails.writeFenced(memory, 0, START, 64, RailHost.LIMIT));
+      assertEquals(Reason.PEER_REFUSED, e.reason(), e::toString);
+    }
+  }
+
+  @Test
+  void aFencedWriteInTheBackground() throws Exception {
+    try (RailHost host = host(100_000, RailDialect.READ_WRITE)) {
+      ConnectedRails rails = host.connect(host.client().inPiecesOf(7000));
+      RailMemory memory = host.memory(100_000);
+      memory.write(0, RailHost.bytes(8, 100_000));
+      TransferTerms terms = TransferTerms.within(RailHost.LIMIT);
+      rails.writeFencedAsync(memory, 0, START, 100_000, terms).stage().toCompletableFuture().join();
+      assertEquals(RailHost.bytes(8, 100_000), RailHost.read(host.arena, 0, 100_000));
+    }
+  }
+
+  @Test
+  void thisSidesMemoryWithoutTheRightIsNotThePeersFault() throws Exception {
+    try (RailHost host = host(4096, RailDialect.READ_ONLY)) {
+      ConnectedRails rails = host.connect(host.client().rebuilding(true));
+      RailMemory source =
+          host.keep(RailMemory.allocate(host.clientRails, 4096, VerbsAccess.LOCAL_READ));
+      RailException e =
+          assertThrows(RailException.class, () -> rails.read(source, 0, START, 64, RailHost.LIMIT));
+      assertEquals(Reason.LOCAL_FAULT, e.reason(), e::toString);
+      assertTrue(e.getMessage().contains("this side failed"), e::toString);
+    }
+  }
+
+  @Test
+  void whatIsBeyondAKnownRegionIsRefusedBeforeItIsSent() throws Exception {
+    try (RailHost host = host(4096, RailDialect.READ_ONLY)) {
+      ConnectedRails rails = host.connect(host.client().knowing(() -> List.of(4096L)));
+      RailMemory memory = host.memory(4096);
+      rails.read(memory, 0, START, 4096, RailHost.LIMIT);
+      for (RailTarget wrong : List.of(new RailTarget(0, 1), new RailTarget(1, 0))) {
+        assertThrows(
+            IndexOutOfBoundsException.class,
+            () -> rails.read(memory, 0, wrong, 4096, RailHost.LIMIT));
+      }
+      rails.status().forEach(status -> assertEquals(0, status.failures()));
+      HandshakeException e =
+          assertThrows(
+              HandshakeException.class,
+              () -> host.connect(host.client().knowing(() -> List.of(4096L, 4096L))));
+      assertEquals(HandshakeException.Reason.OFFER_REFUSED, e.reason());
+      assertTrue(e.getMessage().contains("1 regions, where 2 are known"), e::toString);
+    }
+  }
+
+  @Test
+  void moreRegionsAreServedThanOldPeersCould() throws Exception {
+    int count = 1000;
+    try (RailHost host = host(64L * count, RailDialect.READ_ONLY)) {
+      host.arena.write(0, RailHost.bytes(3, 64 * count));
+      List<RailMemory> parts = new ArrayList<>();
+      for (int i = 0; i < count; i++) {
+        RailBuffer part = new RailBuffer(host.arena.address() + 64L * i, 64);
+        parts.add(host.keep(RailMemory.borrow(host.serverRails, part, VerbsAccess.REMOTE_READ)));
+      }
+      ConnectedRails rails = serve(host, parts, RailDialect.READ_ONLY);
+      RailMemory memory = host.memory(64);
+      for (int i = 0; i < count; i += 111) {
+        rails.read(memory, 0, new RailTarget(i, 0), 64, RailHost.LIMIT);
+        assertEquals(RailHost.read(host.arena, 64L * i, 64), RailHost.read(memory, 0, 64));
+      }
+    }
+  }
+
+  @Test
+  void placesBeyondFourGibibytesAreReached() throws Exception {
+    long bytes = (5L << 30) + 3;
+    try (RailHost host = host(bytes, RailDialect.READ_WRITE)) {
+      ConnectedRails rails = host.connect(host.client());
+      RailMemory memory = host.memory(200_000);
+      memory.write(0, RailHost.bytes(6, 200_000));
+      rails.write(memory, 0, new RailTarget(0, bytes - 200_000), 200_000, RailHost.LIMIT);
+      assertEquals(RailHost.bytes(6, 200_000), RailHost.read(host.arena, bytes - 200_000, 200_000));
+      memory.write(0, ByteBuffer.allocate(200_000));
+      rails.read(memory, 0, new RailTarget(0, bytes - 200_000), 200_000, RailHost.LIMIT);
+      assertEquals(RailHost.bytes(6, 200_000), RailHost.read(memory, 0, 200_000));
+    }
+  }
+
+  /** Its peers need a number that the handshake has no place for. */
+  @Test
+  void anInfiniBandDeviceIsRefusedBeforeAnythingIsSent(@TempDir Path folder) throws Exception {
+    Path file = Files.write(folder.resolve("emulator.conf"), List.of("ibv.kind = infiniband"));
+    String said =
+        SoftwareHost.running(InfiniBandProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("said");
+    assertTrue(said.contains("mlx5_0 is on InfiniBand"), said);
+  }
+
+  /** Says why rails cannot be had. */
+  static final class InfiniBandProbe {
+    private InfiniBandProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      try (RailHost host = host(64, RailDialect.READ_ONLY)) {
+        IllegalStateException e =
+            assertThrows(
+                IllegalStateException.class,
+                () -> host.client().connect(host.clientRails, RailHost.LIMIT).close());
+        assertEquals(0, host.server.clients() + host.server.failedSoFar());
+        System.out.println("said=" + e.getMessage());
+      }
+    }
+  }
+
+  /** Each of these calls of this side never returns. */
+  @ParameterizedTest
+  @CsvSource({
+    "ibv_create_cq call=1, DEADLINE_PASSED, making rail[0]",
+    "ibv_create_qp device=1 call=1, DEADLINE_PASSED, making rail[1]",
+    "ibv_modify_qp device=1 call=2, LOCAL_FAULT, connecting rail[1] of 2",
+  })
+  void aStuckDeviceEndsTheHandshakeAtItsDeadline(
+      String call, String reason, String where, @TempDir Path folder) throws Exception {
+    Path file =
+        Files.write(folder.resolve("emulator.conf"), List.of("fault = ibverbs." + call + " hang"));
+    ForkedJvm.Result said =
+        SoftwareHost.running(StuckProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded();
+    assertEquals(reason, said.value("reason"));
+    assertEquals(where, said.value("where"));
+  }
+
+  /** Says how a connection ended. */
+  static final class StuckProbe {
+    private StuckProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // what a stuck device has cannot be closed
+    public static void main(String[] arguments) throws Exception {
+      try (PeerProcess peer =
+          new PeerProcess(
+              RailDialect.READ_ONLY,
+              4096,
+              RailPeer.Death.NEVER,
+              RdmaDevices.servers(),
+              Map.of("METRALE_EMULATOR_CONFIG", ""))) {
+        RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
+        HandshakeException e =
+            assertThrows(
+                HandshakeException.class,
+                () -> peer.client().connect(rails, Duration.ofSeconds(1)).close());
+        System.out.println("reason=" + e.reason());
+        System.out.println("where=" + e.field());
+      }
+    }
+  }
+
+  /** A domain for each client: the key of one opens nothing to the other. */
+  @Test
+  void aClientCannotUseTheKeyOfAnother() throws Exception {
+    try (RailHost host = host(8192, RailDialect.READ_WRITE)) {
+      AtomicInteger turn = new AtomicInteger();
+      RailService service =
+          new RailService() {
+            @Override
+            public RailDialect dialect() {
+              return RailDialect.READ_WRITE;
+            }
+
+            @Override
+            public RailShare greet(HandshakeConnection connection) {
+              long place = host.arena.address() + 4096L * turn.getAndIncrement();
+              return RailShare.apart(List.of(new RailBuffer(place, 4096)));
+            }
+          };
+      RailServer server = host.keep(RailServer.start(host.serverRails, service, RailHost.PATIENT));
+      RailClient client = RailClient.to(server.address(), RailDialect.READ_WRITE);
+      ConnectedRails first = host.connect(client);
+      Region others = first.offer().rails().get(0).regions().get(0);
+      NavigableSet<Integer> one = new TreeSet<>(List.of(0));
+      RailGeneration second =
+          RailGeneration.connect(
+              client.terms(), host.clientRails, one, List.of(), Deadline.after(RailHost.LIMIT));
+      RailEnd end = second.ends().get(0);
+      host.keep(end::close);
+      RailMemory memory = host.memory(4096);
+      Region own = second.offer().rails().get(0).regions().get(0);
+      assertEquals(others.base() + 4096, own.base());
+      assertEquals(VerbsWorkStatus.SUCCESS, read(end, memory, own));
+      assertEquals(VerbsWorkStatus.Side.PEER, read(end, memory, others).side());
+      second.hangUp();
+    }
+  }
+
+  private static VerbsWorkStatus read(RailEnd end, RailMemory into, Region from)
+      throws InterruptedException {
+    VerbsWorkBatch batch = VerbsWorkBatch.allocate(1);
+    VerbsCompletions done = VerbsCompletions.allocate(1);
+    batch.read(1, into.region(0), 0, 64, from.base(), (int) from.rkey());
+    end.pair().post(batch);
+    assertEquals(1, end.completions().await(done, RailHost.LIMIT));
+    return done.isSuccess(0) ? VerbsWorkStatus.SUCCESS : done.failure(0).status();
+  }
+
+  @Test
+  void packetNumbersAreFreshForEachConnection() throws Exception {
+    try (RailHost host = host(64, RailDialect.READ_ONLY)) {
+      Set<Long> seen = new HashSet<>();
+      for (int i = 0; i < 10; i++) {
+        try (ConnectedRails rails = host.client().connect(host.clientRails, RailHost.LIMIT)) {
+          rails.offer().rails().forEach(record -> seen.add(record.remoteQp().psn()));
+        }
+      }
+      assertTrue(seen.size() >= 19, () -> seen + " of 20 numbers of 24 bits");
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "gpu.kind = h200, DMA_BUF",
+    "'gpu.kind = h200; ibv.1.dma_buf = false', PEER_MEMORY",
+    "gpu.kind = gb10, PINNED_HOST",
+  })
+  void aGpusMemoryIsTheSameOnEveryRail(String configuration, String way, @TempDir Path folder)
+      throws Exception {
+    Path file =
+        Files.write(folder.resolve("emulator.conf"), List.of(configuration.split("; ", -1)));
+    String said =
+        SoftwareHost.running(GpuProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("way");
+    assertEquals(way, said);
+  }
+
+  /** Reads into a GPU's memory over two rails and says how. */
+  static final class GpuProbe {
+    private GpuProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // the rails' memory closes it
+    public static void main(String[] arguments) throws Exception {
+      int length = 5 << 16; // whole pages, as a dma-buf wants them
+      try (RailHost host = host(length, RailDialect.READ_ONLY);
+          CudaContext context = CudaContext.openPrimary(0);
+          DeviceMemory device = DeviceMemory.allocate(context, length);
+          RailMemory near =
+              RailMemory.ofGpu(
+                  host.clientRails,
+                  domains -> VerbsGpuMemory.register(domains, device, VerbsAccess.LOCAL_WRITE))) {
+        host.arena.write(0, RailHost.bytes(5, length));
+        try (ConnectedRails rails =
+            host.client().inPiecesOf(10_000).connect(host.clientRails, RailHost.LIMIT)) {
+          rails.read(near, 0, START, length, RailHost.LIMIT);
+          rails.status().forEach(status -> assertTrue(status.carriedBytes() > 0));
+        }
+        VerbsGpuMemory gpu = near.gpu().orElseThrow();
+        if (gpu.standIn().isPresent()) {
+          context.copy(gpu.standIn().get().buffer(), device.buffer(), RailHost.LIMIT);
+        } else {
+          assertThrows(IllegalStateException.class, () -> near.read(0, ByteBuffer.allocate(1)));
+        }
+        ByteBuffer back = ByteBuffer.allocateDirect(length);
+        context.copy(device.buffer(), CudaBuffer.of(back), RailHost.LIMIT);
+        assertEquals(RailHost.bytes(5, length), back);
+        System.out.println("way=" + gpu.way());
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "ibv.max_qp_wr = 4; ibv.max_cqe = 3; ibv.max_rd_atomic = 1",
+        "ibv.max_qp_wr = 1; ibv.max_cqe = 1",
+        "ibv.max_message_bytes = 5000",
+        "fault = ibverbs.ibv_post_send call=3 code=12",
+      })
+  void everyDeviceIsGoodEnough(String configuration, @TempDir Path folder) throws Exception {
+    Path file =
+        Files.write(folder.resolve("emulator.conf"), List.of(configuration.split("; ", -1)));
+    String said =
+        SoftwareHost.running(Probe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded()
+            .value("failures");
+    assertEquals("0", said);
+  }
+
+  /** Reads and writes with a fence, and says how often a rail failed. */
+  static final class Probe {
+    private Probe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      int length = 100_000;
+      try (RailHost host = host(length, RailDialect.READ_WRITE)) {
+        ConnectedRails rails = host.connect(host.client().inPiecesOf(7000));
+        RailMemory memory = host.memory(length);
+        for (int i = 0; i < 5; i++) {
+          memory.write(0, RailHost.bytes(i, length));
+          rails.writeFenced(memory, 0, START, length, RailHost.LIMIT);
+          assertEquals(RailHost.bytes(i, length), RailHost.read(host.arena, 0, length));
+          memory.write(0, ByteBuffer.allocate(length));
+          rails.read(memory, 0, START, length, RailHost.LIMIT);
+          assertEquals(RailHost.bytes(i, length), RailHost.read(memory, 0, length));
+        }
+        assertTrue(rails.status().stream().allMatch(status -> status.carriedBytes() > 0));
+        System.out.println(
+            "failures=" + rails.status().stream().mapToLong(RailStatus::failures).sum());
+      }
+    }
+  }
+}
