@@ -15,6 +15,10 @@ final class CallThreads {
   static final long SPIN_NANOS = Runtime.getRuntime().availableProcessors() > 1 ? 20_000 : 0;
 
   private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(2);
+
+  /** The thread that was idle last, perhaps still looking; one slot is cheaper than a queue. */
+  private static final AtomicReference<Worker> LAST = new AtomicReference<>();
+
   private static final ConcurrentLinkedDeque<Worker> IDLE = new ConcurrentLinkedDeque<>();
   private static final AtomicInteger NUMBERS = new AtomicInteger();
 
@@ -31,7 +35,7 @@ final class CallThreads {
    * @param task throws nothing
    */
   static void execute(Runnable task) {
-    for (Worker worker = IDLE.pollFirst(); worker != null; worker = IDLE.pollFirst()) {
+    for (Worker worker = idle(); worker != null; worker = idle()) {
       if (worker.next.compareAndSet(null, task)) {
         if (worker.asleep) {
           LockSupport.unpark(worker.thread);
@@ -40,6 +44,11 @@ final class CallThreads {
       }
     }
     new Worker(task).thread.start();
+  }
+
+  private static Worker idle() {
+    Worker last = LAST.get();
+    return last != null && LAST.compareAndSet(last, null) ? last : IDLE.pollFirst();
   }
 
   /** A thread that takes one call after the other. */
@@ -59,7 +68,9 @@ final class CallThreads {
       while (take()) {
         next.get().run();
         next.set(null);
-        IDLE.addFirst(this);
+        if (!LAST.compareAndSet(null, this)) {
+          IDLE.addFirst(this);
+        }
       }
     }
 
@@ -77,7 +88,9 @@ final class CallThreads {
           }
           asleep = false;
         } else if (next.compareAndSet(null, ENDED)) {
-          IDLE.remove(this);
+          if (!LAST.compareAndSet(this, null)) {
+            IDLE.remove(this);
+          }
           return false;
         }
       }

@@ -39,7 +39,16 @@ final class CompatibilityTest {
   void everyRowOfTheTableWasTried() throws Exception {
     List<String> wanted = new ArrayList<>();
     for (String kind :
-        List.of("nccl", "cufile", "nvml", "cuda", "javacpp", "javacpp-older", "java", "system")) {
+        List.of(
+            "nccl",
+            "cufile",
+            "nvml",
+            "cuda",
+            "javacpp",
+            "javacpp-older",
+            "java",
+            "system",
+            "header")) {
       MatrixRow.of(kind).forEach(row -> wanted.add(row.label()));
     }
     List<String> tried = new ArrayList<>();

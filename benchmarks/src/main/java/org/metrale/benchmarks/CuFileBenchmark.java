@@ -1,6 +1,8 @@
 package org.metrale.benchmarks;
 
 import java.lang.invoke.MethodHandle;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import org.bytedeco.javacpp.BytePointer;
 import org.metrale.global.cufile;
 import org.metrale.gpu.NativeLibrary;
@@ -9,6 +11,7 @@ import org.metrale.gpu.cuda.DeviceMemory;
 import org.metrale.gpu.cufile.CuFileBuffer;
 import org.metrale.gpu.cufile.CuFileDriver;
 import org.metrale.gpu.cufile.CuFileMemory;
+import org.metrale.gpu.cufile.CuFileOptions;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
@@ -36,7 +39,10 @@ public class CuFileBenchmark {
       NoOp.require(NativeLibrary.CUFILE);
       context = CudaContext.openPrimary(0);
       memory = DeviceMemory.allocate(context, BYTES);
-      driver = CuFileDriver.open();
+      // In the caller's thread, as C's loop; a deadline costs a hand-over to another one.
+      CuFileOptions usual = CuFileOptions.defaults();
+      Duration forever = ChronoUnit.FOREVER.getDuration();
+      driver = CuFileDriver.open(usual.withTimeouts(forever, usual.transferTimeout()));
       if (!driver.isCuFileOpen()) {
         throw driver.unavailabilityCause().orElseThrow();
       }

@@ -34,7 +34,9 @@ public class NcclBenchmark {
     }
   }
 
-  /** The same on a thread where no context is current, so that each call makes it so and undoes it. */
+  /**
+   * The same on a thread where no context is current, so that each call makes it so and undoes it.
+   */
   @State(Scope.Thread)
   public static class Unattached {
     Rank rank;

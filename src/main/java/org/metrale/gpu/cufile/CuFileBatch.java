@@ -3,8 +3,6 @@ package org.metrale.gpu.cufile;
 import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collections;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -46,12 +44,7 @@ public final class CuFileBatch extends NativeResource {
 
   private final long requests;
   private final long events;
-  private final Map<Long, Pending> pending = new HashMap<>();
-
-  /** Events that nobody has taken yet, by cookie. */
-  private final Map<Long, Event> made = new LinkedHashMap<>();
-
-  private long lastCookie;
+  private final BatchBook book = new BatchBook();
 
   /**
    * A submission that was given up waiting for; the array of requests is its own until it is over.
@@ -88,9 +81,6 @@ public final class CuFileBatch extends NativeResource {
 
   /** A call of cuFile and what it submits. */
   private record Submission(LeavableCall<Object> task, List<Long> cookies) {}
-
-  /** A transfer whose event was not taken. */
-  private record Pending(Request request, CuFileHold hold) {}
 
   /**
    * One transfer.
@@ -221,9 +211,9 @@ public final class CuFileBatch extends NativeResource {
    * @wraps {@code cuFileBatchIOSubmit}; cufile.h, cuFile 1.2 and later
    */
   public void submit(List<Request> transfers) {
-    if (pending.size() + transfers.size() > capacity) {
+    if (book.open() + transfers.size() > capacity) {
       throw new IllegalStateException(
-          this + " has room for " + (capacity - pending.size()) + ", not for " + transfers.size());
+          this + " has room for " + (capacity - book.open()) + ", not for " + transfers.size());
     }
     acquire();
     try {
@@ -233,7 +223,7 @@ public final class CuFileBatch extends NativeResource {
       try {
         submit(transfers, cookies, handed);
       } catch (RuntimeException | Error e) {
-        giveUp(cookies, handed, e instanceof GpuException problem ? problem : null);
+        book.giveUp(cookies, handed, e instanceof GpuException problem ? problem : null);
         throw e;
       }
     } finally {
@@ -258,17 +248,14 @@ public final class CuFileBatch extends NativeResource {
   public List<Event> poll(int atLeast, Duration timeout) throws InterruptedException {
     acquire();
     try {
-      if (made.isEmpty()) {
+      if (book.events() == 0) {
         requireIdle();
       }
       if (batch != 0 && isIdle()) {
         long most = Long.MAX_VALUE / 4;
         collect(atLeast, System.nanoTime() + Math.min(Backoff.nanos(timeout), most));
       }
-      List<Event> out = new ArrayList<>(made.values());
-      made.keySet().forEach(this::take);
-      made.clear();
-      return out;
+      return book.takeEvents();
     } finally {
       release();
     }
@@ -305,13 +292,13 @@ public final class CuFileBatch extends NativeResource {
    * @return their number
    */
   public int openTransfers() {
-    return pending.size();
+    return book.open();
   }
 
   @Override
   protected void closeOwn() {
-    if (!pending.isEmpty()) {
-      throw new IllegalStateException(this + " has " + pending.size() + " transfers open");
+    if (book.open() > 0) {
+      throw new IllegalStateException(this + " has " + book.open() + " transfers open");
     }
   }
 
@@ -352,7 +339,7 @@ public final class CuFileBatch extends NativeResource {
     Map<Long, List<Long>> byContext = new LinkedHashMap<>();
     List<Long> without = new ArrayList<>();
     for (Request request : transfers) {
-      long cookie = note(request);
+      long cookie = book.note(request);
       cookies.add(cookie);
       if (batch == 0 || request.file().route() == CuFileRoute.POSIX) {
         without.add(cookie);
@@ -372,41 +359,17 @@ public final class CuFileBatch extends NativeResource {
         if (handed.isEmpty()) {
           throw e;
         }
-        fail(group.getValue(), e);
+        book.fail(group.getValue(), e);
       }
     }
-    without.forEach(cookie -> made.put(cookie, now(pending.get(cookie).request())));
-  }
-
-  /**
-   * After a failure: forgets all transfers if none has begun. Else what cuFile was given stays
-   * open, what is done keeps its event, and the others get one.
-   */
-  private void giveUp(List<Long> cookies, Set<Long> handed, GpuException problem) {
-    if (handed.isEmpty() && Collections.disjoint(cookies, made.keySet())) {
-      cookies.forEach(this::take);
-      return;
-    }
-    fail(
-        cookies.stream()
-            .filter(cookie -> !handed.contains(cookie) && !made.containsKey(cookie))
-            .toList(),
-        problem);
-  }
-
-  @SuppressWarnings("MustBeClosed") // closed by take(), with the transfer's event
-  private long note(Request request) {
-    long cookie = ++lastCookie;
-    CuFileHold hold = CuFileHold.open("batched transfer", request.file(), request.buffer());
-    pending.put(cookie, new Pending(request, hold));
-    return cookie;
+    without.forEach(book::moveNow);
   }
 
   /** Submits transfers of one context, which is current for all of one call. */
   private void submit(long context, List<Long> cookies, Set<Long> handed) {
     int count = 0;
     for (long cookie : cookies) {
-      CuFileCalls.batchRequest(requests, count++, entry(pending.get(cookie).request(), cookie));
+      CuFileCalls.batchRequest(requests, count++, entry(book.request(cookie), cookie));
     }
     int requested = count;
     LeavableCall<Object> task =
@@ -459,37 +422,27 @@ public final class CuFileBatch extends NativeResource {
     try {
       over.task.answer();
     } catch (GpuException e) {
-      fail(over.cookies, e);
+      book.fail(over.cookies, e);
     }
     return true;
-  }
-
-  /** Makes events; the problem may be null. */
-  private void fail(List<Long> cookies, GpuException problem) {
-    for (long cookie : cookies) {
-      Request request = pending.get(cookie).request();
-      made.put(
-          cookie,
-          new Event(request, Status.FAILED, Optional.empty(), Optional.ofNullable(problem)));
-    }
   }
 
   /** Looks once, then until there are enough events or the time is over. */
   private void collect(int atLeast, long deadline) throws InterruptedException {
     boolean looked = false;
-    while (made.size() < pending.size()) {
+    while (book.events() < book.open()) {
       long left = Math.max(0, deadline - System.nanoTime());
-      if (looked && (left == 0 || made.size() >= atLeast)) {
+      if (looked && (left == 0 || book.events() >= atLeast)) {
         return;
       }
-      look(Math.max(0, atLeast - made.size()), left);
+      look(Math.max(0, atLeast - book.events()), left);
       looked = true;
     }
   }
 
   private void look(int wanted, long leftNanos) throws InterruptedException {
     if (looking == null) {
-      int most = pending.size() - made.size();
+      int most = book.open() - book.events();
       long slice = Math.min(leftNanos, SLICE_NANOS);
       looking =
           begin(
@@ -509,7 +462,7 @@ public final class CuFileBatch extends NativeResource {
     looking = null;
     int count = over.answer();
     for (int i = 0; i < count; i++) {
-      event(CuFileCalls.batchEvent(events, i));
+      book.event(CuFileCalls.batchEvent(events, i));
     }
   }
 
@@ -522,59 +475,5 @@ public final class CuFileBatch extends NativeResource {
         request.fileOffsetBytes(),
         request.bufferOffsetBytes(),
         cookie);
-  }
-
-  private static Event now(Request request) {
-    try {
-      CuFileTransfer done = request.file().moveNow(request.buffer(), work(request));
-      return new Event(request, Status.COMPLETE, Optional.of(done), Optional.empty());
-    } catch (GpuException e) {
-      return new Event(request, Status.FAILED, Optional.empty(), Optional.of(e));
-    }
-  }
-
-  /** Keeps the event of a transfer that is over. */
-  private void event(long[] words) {
-    Status status = new Status((int) words[1]);
-    Pending known = pending.get(words[0]);
-    if (known == null || status.value() == 1 || status.value() == 2) {
-      return;
-    }
-    Request request = known.request();
-    long answer = words[2];
-    boolean complete = status.equals(Status.COMPLETE) && answer >= 0;
-    made.put(
-        words[0],
-        new Event(
-            request,
-            status,
-            complete ? Optional.of(transfer(request, answer)) : Optional.empty(),
-            answer < 0 ? Optional.of(failed(request, answer)) : Optional.empty()));
-  }
-
-  private static CuFileTransfer transfer(Request request, long doneBytes) {
-    CuFileHandle file = request.file();
-    return new CuFileTransfer(doneBytes, file.route(), file.directBytes(work(request), doneBytes));
-  }
-
-  private static GpuException failed(Request request, long answer) {
-    return request
-        .file()
-        .failed("cuFileBatchIOGetStatus", answer, request.fileOffsetBytes(), request.lengthBytes());
-  }
-
-  private static CuFileOperation.Work work(Request request) {
-    return new CuFileOperation.Work(
-        request.write(),
-        request.lengthBytes(),
-        request.fileOffsetBytes(),
-        request.bufferOffsetBytes());
-  }
-
-  private void take(long cookie) {
-    Pending known = pending.remove(cookie);
-    if (known != null) {
-      known.hold().close();
-    }
   }
 }

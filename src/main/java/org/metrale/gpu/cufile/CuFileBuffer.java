@@ -127,6 +127,7 @@ public final class CuFileBuffer extends NativeResource {
     return "cuFile buffer of " + memory;
   }
 
+  /** Keeps this and its memory open until {@link #end()}. */
   void begin() {
     acquire();
   }

@@ -61,9 +61,22 @@ final class CuFileCalls {
         span.context(), span.handle(), span.base(), lengthBytes, offset, baseOffset);
   }
 
+  /** Of the whole of a memory, without an object for it. */
+  static long cuFileRead(
+      long handle, CuFileMemory memory, long lengthBytes, long offset, long baseOffset) {
+    return cufile.metrale_cufile_read(
+        memory.contextAddress(), handle, memory.address(), lengthBytes, offset, baseOffset);
+  }
+
   static long cuFileWrite(CuFileSpan span, long lengthBytes, long offset, long baseOffset) {
     return cufile.metrale_cufile_write(
         span.context(), span.handle(), span.base(), lengthBytes, offset, baseOffset);
+  }
+
+  static long cuFileWrite(
+      long handle, CuFileMemory memory, long lengthBytes, long offset, long baseOffset) {
+    return cufile.metrale_cufile_write(
+        memory.contextAddress(), handle, memory.address(), lengthBytes, offset, baseOffset);
   }
 
   static void cuFileReadAsync(CuFileSpan span, long arguments, long stream, Where where) {

@@ -9,7 +9,6 @@ import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.function.Supplier;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaStream;
@@ -77,7 +76,8 @@ public final class CuFileHandle extends NativeResource {
   public static CuFileHandle open(
       CuFileDriver driver, Path path, CuFilePolicy policy, OpenOption... options) {
     Set<OpenOption> all = Set.of(options);
-    return open(driver, () -> OpenFile.open(path, all), new Opening(path.toString(), policy));
+    return FileOpening.open(
+        driver, () -> OpenFile.open(path, all), path.toString(), policy, CuFileHandle::new);
   }
 
   /**
@@ -97,41 +97,7 @@ public final class CuFileHandle extends NativeResource {
    */
   @MustBeClosed
   public static CuFileHandle open(CuFileDriver driver, FileChannel channel, CuFilePolicy policy) {
-    return open(driver, () -> OpenFile.open(channel), new Opening("", policy));
-  }
-
-  @MustBeClosed
-  @SuppressWarnings("MustBeClosed") // the call closes the hold
-  private static CuFileHandle open(CuFileDriver driver, Supplier<OpenFile> open, Opening what) {
-    CuFileHold hold = CuFileHold.open("a file being opened", driver);
-    return driver.within(
-        "open",
-        new CuFileException.Where(what.path, -1, -1, "", ""),
-        () -> opened(driver, open.get(), what.policy),
-        hold::close,
-        CuFileHandle::close);
-  }
-
-  /** What is being opened. */
-  private record Opening(String path, CuFilePolicy policy) {}
-
-  @MustBeClosed
-  private static CuFileHandle opened(CuFileDriver driver, OpenFile file, CuFilePolicy policy) {
-    boolean made = false;
-    Registration found = null;
-    try {
-      found = Registration.of(driver, file, policy);
-      CuFileHandle out = new CuFileHandle(driver, file, policy, found);
-      made = true;
-      return out;
-    } finally {
-      if (!made) {
-        if (found != null && found.route() != CuFileRoute.POSIX) {
-          CuFileCalls.cuFileHandleDeregister(found.handle());
-        }
-        file.close();
-      }
-    }
+    return FileOpening.open(driver, () -> OpenFile.open(channel), "", policy, CuFileHandle::new);
   }
 
   /**
@@ -194,9 +160,8 @@ public final class CuFileHandle extends NativeResource {
    *
    * @throws CuFileException if the file system says no, or has not answered in time
    */
-  @SuppressWarnings("MustBeClosed") // the call closes the hold
   public void sync() {
-    CuFileHold hold = CuFileHold.open("a transfer", this);
+    acquire();
     Duration limit = mover.timeout();
     long answer =
         driver
@@ -204,7 +169,7 @@ public final class CuFileHandle extends NativeResource {
             .run(
                 limit,
                 () -> (long) CuFileCalls.fdatasync(file.buffered()),
-                hold::close,
+                this::release,
                 nothing -> {},
                 waited ->
                     CuFileException.unfinished("fdatasync", file.where(-1, -1, ""), limit, waited));
@@ -263,7 +228,6 @@ public final class CuFileHandle extends NativeResource {
    * @throws IllegalStateException if this file or the buffer is closed
    * @wraps {@code cuFileRead}; cufile.h, cuFile 1.0 and later
    */
-  @SuppressWarnings("MustBeClosed") // the mover closes the hold
   public CuFileTransfer read(
       CuFileBuffer target,
       long targetOffsetBytes,
@@ -271,9 +235,12 @@ public final class CuFileHandle extends NativeResource {
       long lengthBytes,
       Duration timeout)
       throws InterruptedException {
-    CuFileOperation.Work work =
-        work(false, target, targetOffsetBytes, fileOffsetBytes, lengthBytes);
-    return mover.moveInterruptibly(work, target.memory(), Mover.hold(this, target), timeout);
+    check(target, targetOffsetBytes, fileOffsetBytes, lengthBytes);
+    return mover.moveInterruptibly(
+        new CuFileOperation.Work(false, lengthBytes, fileOffsetBytes, targetOffsetBytes),
+        target.memory(),
+        begin(target),
+        timeout);
   }
 
   /**
@@ -292,7 +259,6 @@ public final class CuFileHandle extends NativeResource {
    * @throws IllegalStateException if this file or the buffer is closed
    * @wraps {@code cuFileWrite}; cufile.h, cuFile 1.0 and later
    */
-  @SuppressWarnings("MustBeClosed") // the mover closes the hold
   public CuFileTransfer write(
       CuFileBuffer source,
       long sourceOffsetBytes,
@@ -300,8 +266,12 @@ public final class CuFileHandle extends NativeResource {
       long lengthBytes,
       Duration timeout)
       throws InterruptedException {
-    CuFileOperation.Work work = work(true, source, sourceOffsetBytes, fileOffsetBytes, lengthBytes);
-    return mover.moveInterruptibly(work, source.memory(), Mover.hold(this, source), timeout);
+    check(source, sourceOffsetBytes, fileOffsetBytes, lengthBytes);
+    return mover.moveInterruptibly(
+        new CuFileOperation.Work(true, lengthBytes, fileOffsetBytes, sourceOffsetBytes),
+        source.memory(),
+        begin(source),
+        timeout);
   }
 
   /**
@@ -485,18 +455,18 @@ public final class CuFileHandle extends NativeResource {
     }
   }
 
-  @SuppressWarnings("MustBeClosed") // the mover closes the hold
   private CuFileTransfer transfer(
       boolean write, CuFileBuffer buffer, long bufferOffset, long fileOffset, long lengthBytes) {
-    CuFileOperation.Work work = work(write, buffer, bufferOffset, fileOffset, lengthBytes);
+    check(buffer, bufferOffset, fileOffset, lengthBytes);
     if (mover.isLimited()) {
-      return mover.move(work, buffer.memory(), Mover.hold(this, buffer), mover.timeout());
+      return moveNow(
+          buffer, new CuFileOperation.Work(write, lengthBytes, fileOffset, bufferOffset));
     }
     acquire();
     try {
       buffer.begin();
       try {
-        return mover.moveHere(work, buffer.memory());
+        return mover.moveHere(write, buffer.memory(), bufferOffset, fileOffset, lengthBytes);
       } finally {
         buffer.end();
       }
@@ -505,11 +475,28 @@ public final class CuFileHandle extends NativeResource {
     }
   }
 
-  private static CuFileOperation.Work work(
-      boolean write, CuFileBuffer buffer, long bufferOffset, long fileOffset, long lengthBytes) {
+  private static void check(
+      CuFileBuffer buffer, long bufferOffset, long fileOffset, long lengthBytes) {
     Objects.checkFromIndexSize(bufferOffset, lengthBytes, buffer.memory().lengthBytes());
     requireOffset(fileOffset, lengthBytes);
-    return new CuFileOperation.Work(write, lengthBytes, fileOffset, bufferOffset);
+  }
+
+  /** Keeps this and a buffer open until what it answers is run, once. */
+  private Runnable begin(CuFileBuffer buffer) {
+    acquire();
+    boolean begun = false;
+    try {
+      buffer.begin();
+      begun = true;
+    } finally {
+      if (!begun) {
+        release();
+      }
+    }
+    return () -> {
+      buffer.end();
+      release();
+    };
   }
 
   @SuppressWarnings("MustBeClosed") // the mover closes the hold
@@ -519,8 +506,17 @@ public final class CuFileHandle extends NativeResource {
     return mover.move(
         new CuFileOperation.Work(write, memory.lengthBytes(), fileOffset, 0),
         memory,
-        Mover.hold(this, memory.owners()),
+        hold(memory)::close,
         mover.timeout());
+  }
+
+  @MustBeClosed
+  private CuFileHold hold(CuFileMemory memory) {
+    NativeResource[] owners = memory.owners();
+    NativeResource[] all = new NativeResource[owners.length + 1];
+    all[0] = this;
+    System.arraycopy(owners, 0, all, 1, owners.length);
+    return CuFileHold.open("a transfer", all);
   }
 
   private long answered(String call, long answer) {
@@ -530,9 +526,8 @@ public final class CuFileHandle extends NativeResource {
     return answer;
   }
 
-  /** A transfer at once, of an operation or a batch. */
-  @SuppressWarnings("MustBeClosed") // the mover closes the hold
+  /** A transfer at once, also of an operation or a batch. */
   CuFileTransfer moveNow(CuFileBuffer buffer, CuFileOperation.Work work) {
-    return mover.move(work, buffer.memory(), Mover.hold(this, buffer), mover.timeout());
+    return mover.move(work, buffer.memory(), begin(buffer), mover.timeout());
   }
 }

@@ -1,11 +1,9 @@
 package org.metrale.gpu.cufile;
 
-import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 import org.metrale.gpu.CallLimit;
 import org.metrale.gpu.LeavableCall;
-import org.metrale.gpu.NativeResource;
 
 /**
  * How the bytes of one file are moved: by cuFile or by the file system's calls, alone or shared,
@@ -22,12 +20,20 @@ final class Mover {
   private final CuFileRoute route;
   private final boolean limited;
 
+  /** What the middle of a transfer begins and ends at. */
+  private final long readStep;
+
+  /** The same of a write: ends and middle must not share a page. */
+  private final long writeStep;
+
   Mover(CuFileDriver driver, OpenFile file, CuFilePolicy policy, long handle, CuFileRoute route) {
     this.driver = driver;
     this.file = file;
     this.policy = policy;
     this.handle = handle;
     this.route = route;
+    this.readStep = Math.max(DEVICE_STEP_BYTES, file.offsetAlignment());
+    this.writeStep = Math.max(readStep, CuFileCalls.pageBytes());
     this.limited = CallLimit.isLimited(timeout());
   }
 
@@ -57,21 +63,39 @@ final class Mover {
     return limited;
   }
 
-  /** Moves bytes in the caller's thread, however long it takes; the caller keeps both open. */
-  CuFileTransfer moveHere(CuFileOperation.Work work, CuFileMemory memory) {
-    Move move = new Move(work, memory);
-    return move.result(move.run());
+  /**
+   * Moves bytes in the caller's thread, however long it takes; the caller keeps both open. What
+   * cuFile takes as it is makes no object but the answer.
+   */
+  CuFileTransfer moveHere(
+      boolean write, CuFileMemory memory, long memoryOffset, long fileOffset, long lengthBytes) {
+    boolean aligned = (fileOffset | lengthBytes) % (write ? writeStep : readStep) == 0;
+    if (!isThroughCuFile(memory)
+        || driver.pool().isShared(lengthBytes)
+        || !(aligned || !isSplit(memory))) {
+      Move move =
+          new Move(new CuFileOperation.Work(write, lengthBytes, fileOffset, memoryOffset), memory);
+      return move.result(move.run());
+    }
+    long done =
+        write
+            ? CuFileCalls.cuFileWrite(handle, memory, lengthBytes, fileOffset, memoryOffset)
+            : CuFileCalls.cuFileRead(handle, memory, lengthBytes, fileOffset, memoryOffset);
+    if (done < 0) {
+      throw failed(write ? "cuFileWrite" : "cuFileRead", done, fileOffset, lengthBytes);
+    }
+    return new CuFileTransfer(done, route, aligned && route != CuFileRoute.COMPAT ? done : 0);
   }
 
   /**
    * Moves bytes between the file and a memory.
    *
-   * @param hold keeps both open; closed when the bytes have been moved, also if nobody waits for
+   * @param after lets go of both; runs when the bytes have been moved, also if nobody waits for
    *     that any more
    * @throws CuFileException if it fails, or has not ended in time
    */
   CuFileTransfer move(
-      CuFileOperation.Work work, CuFileMemory memory, CuFileHold hold, Duration timeout) {
+      CuFileOperation.Work work, CuFileMemory memory, Runnable after, Duration timeout) {
     Move move = new Move(work, memory);
     return move.result(
         driver
@@ -79,17 +103,17 @@ final class Mover {
             .run(
                 timeout,
                 move::run,
-                hold::close,
+                after,
                 nothing -> {},
                 waited -> move.unfinished(timeout, waited)));
   }
 
   /** The same for those who may be interrupted: the transfer goes on. */
   CuFileTransfer moveInterruptibly(
-      CuFileOperation.Work work, CuFileMemory memory, CuFileHold hold, Duration timeout)
+      CuFileOperation.Work work, CuFileMemory memory, Runnable after, Duration timeout)
       throws InterruptedException {
     Move move = new Move(work, memory);
-    LeavableCall<Long> call = driver.late().start(move::run, hold::close, nothing -> {});
+    LeavableCall<Long> call = driver.late().start(move::run, after, nothing -> {});
     boolean ended = false;
     try {
       ended = call.await(timeout) || !call.leave();
@@ -103,16 +127,15 @@ final class Mover {
     return move.result(call.answer());
   }
 
-  @MustBeClosed
-  static CuFileHold hold(NativeResource file, NativeResource... others) {
-    NativeResource[] all = new NativeResource[others.length + 1];
-    all[0] = file;
-    System.arraycopy(others, 0, all, 1, others.length);
-    return CuFileHold.open("a transfer", all);
-  }
-
   private boolean isThroughCuFile(CuFileMemory memory) {
     return route != CuFileRoute.POSIX && (memory.isOnDevice() || policy == CuFilePolicy.FORCE_GDS);
+  }
+
+  /** A forced way has no other for its ends, and its own mode for compatibility no alignment. */
+  private boolean isSplit(CuFileMemory memory) {
+    return policy == CuFilePolicy.ALLOW_COMPAT
+        && memory.isOnDevice()
+        && (route == CuFileRoute.GDS || route == CuFileRoute.P2PDMA);
   }
 
   /** One transfer. */
@@ -170,12 +193,12 @@ final class Mover {
 
     /** The aligned middle straight to the device, the ragged ends through the page cache. */
     private long cuFile(long memoryOffset, long fileOffset, long lengthBytes) {
-      long step = step();
+      long step = work.write() ? writeStep : readStep;
       long head = (step - fileOffset % step) % step;
       long middle = Math.max(0, (lengthBytes - head) / step * step);
       if (middle == 0
           || middle == lengthBytes
-          || !isSplit()
+          || !isSplit(memory)
           || (memory.address() + memoryOffset + head) % DEVICE_STEP_BYTES != 0) {
         return whole(memoryOffset, fileOffset, lengthBytes, middle == lengthBytes);
       }
@@ -191,19 +214,6 @@ final class Mover {
       long tail = lengthBytes - done;
       long rest = tail == 0 ? 0 : posix(memoryOffset + done, fileOffset + done, tail);
       return rest < 0 ? done : done + rest;
-    }
-
-    /** A forced way has no other for its ends, and its own mode for compatibility no alignment. */
-    private boolean isSplit() {
-      return policy == CuFilePolicy.ALLOW_COMPAT
-          && memory.isOnDevice()
-          && (route == CuFileRoute.GDS || route == CuFileRoute.P2PDMA);
-    }
-
-    /** Ends and middle of a write must not share a page. */
-    private long step() {
-      long least = Math.max(DEVICE_STEP_BYTES, file.offsetAlignment());
-      return work.write() ? Math.max(least, CuFileCalls.pageBytes()) : least;
     }
 
     private long whole(long memoryOffset, long fileOffset, long lengthBytes, boolean aligned) {

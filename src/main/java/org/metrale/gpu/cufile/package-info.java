@@ -11,10 +11,10 @@
  * {@code CU_FILE_CUDA_DRIVER_ERROR} a code of the CUDA driver. A short read is an answer, not an
  * error.
  *
- * <p><b>Blocking:</b> whatever moves bytes, opens, or waits is given up after the time of the call
- * or of {@link org.metrale.gpu.cufile.CuFileOptions}; what has not returned then keeps its file and
- * memory open until it does. Calls that only tell or note something (registering memory,
- * parameters, statistics) are made straight.
+ * <p><b>Blocking:</b> every call is given up after its own time or that of {@link
+ * org.metrale.gpu.cufile.CuFileOptions}; what has not returned then keeps its file, memory and
+ * driver open until it does, and {@link org.metrale.gpu.cufile.CuFileDriver#unfinishedCalls()}
+ * counts it. A time of {@code ChronoUnit.FOREVER} has calls made in the caller's thread.
  *
  * <p><b>Layers:</b> uses the root package, {@code gpu.cuda} and the generated cuFile classes.
  *

@@ -23,10 +23,16 @@ final class FlightRing {
   private static final int STREAM = 4;
   private static final int ISSUED = 5;
 
+  /** How many operations before it were no collectives. */
+  private static final int APART = 6;
+
   private static final int TYPE_SHIFT = 8;
   private static final int OP_SHIFT = 16;
 
   private static final int BYTE = 0xff;
+
+  /** The first kind that is no collective, as are those after it. */
+  private static final int FIRST_APART = NcclOperationKind.SEND.code();
 
   private final int mask;
   private final long[] entries;
@@ -38,6 +44,9 @@ final class FlightRing {
   private final long[] ends;
 
   private long endCount;
+
+  /** How many operations that were written are no collectives. */
+  private long apart;
 
   /** Keeps the buffers of operations that may still run reachable, and their owners open. */
   private final CudaBuffer[] buffers;
@@ -82,6 +91,10 @@ final class FlightRing {
     all[at + PEER] = peer;
     all[at + STREAM] = stream;
     all[at + ISSUED] = NcclWatchdog.coarseNanos;
+    all[at + APART] = apart;
+    if (kindCode(what) >= FIRST_APART) {
+      apart++;
+    }
     all[at + SEQUENCE] = sequence;
   }
 
@@ -145,7 +158,11 @@ final class FlightRing {
 
   /** Forgets an operation that was refused. */
   void drop(long sequence) {
-    entries[((int) sequence & mask) * STRIDE] = -1;
+    int at = ((int) sequence & mask) * STRIDE;
+    if (entries[at] == sequence && kindCode(entries[at + WHAT]) >= FIRST_APART) {
+      apart--;
+    }
+    entries[at] = -1;
     keep(sequence, null, null);
   }
 
@@ -195,6 +212,7 @@ final class FlightRing {
     long what = entries[at + WHAT];
     return new NcclFlightRecord.Entry(
         sequence,
+        kindCode(what) >= FIRST_APART ? -1 : sequence - entries[at + APART],
         kindOf(what),
         NcclDataType.name((int) (what >> TYPE_SHIFT) & BYTE),
         (int) (what >> OP_SHIFT),

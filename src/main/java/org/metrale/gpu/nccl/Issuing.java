@@ -2,7 +2,6 @@ package org.metrale.gpu.nccl;
 
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
-import java.util.stream.Stream;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaStream;
@@ -32,6 +31,7 @@ final class Issuing {
   private final Gate gate;
   private final Progress progress;
   private final FlightRing ring;
+  private final Settling settling;
   private final boolean guardedCalls;
 
   /** The last locations that were found usable; a cache, so a race is harmless. */
@@ -50,6 +50,7 @@ final class Issuing {
     this.gate = rank.gate;
     this.progress = rank.progress;
     this.ring = rank.ring;
+    this.settling = new Settling(rank);
     this.guardedCalls = rank.config.guardedCalls();
   }
 
@@ -147,12 +148,14 @@ final class Issuing {
         return NOT_OWNED;
       }
       issuedOn(stream, isUnordered(what, count));
-      mine.stream = count == 0 ? null : stream;
+      // Until it is settled the next one is looked at as a whole.
+      mine.stream = null;
       if (code != NcclCalls.SUCCESS) {
         // Native memory does not know which operation is next any more.
         gate.disown();
-        settle(FlightRing.kindOf(what).call(), code, sequence, stream);
+        settling.settle(FlightRing.kindOf(what).call(), code, sequence, stream);
       }
+      mine.stream = count == 0 ? null : stream;
       mine.next = sequence + 1;
       progress.publish(sequence);
       return sequence;
@@ -167,6 +170,8 @@ final class Issuing {
    */
   private boolean isReady(
       Owner mine, long what, CudaBuffer send, CudaBuffer recv, long count, CudaStream stream) {
+    // What failed stays in the recorder.
+    rank.requireHealthy();
     boolean unordered = isUnordered(what, count);
     boolean follows = stream == lastStream || !(lastUnordered || unordered);
     if (!follows || !hasRoom(mine, mine.next)) {
@@ -210,7 +215,7 @@ final class Issuing {
       int code = callOrDrop(name, what, send, recv, count, peer, stream, config, sequence, event);
       issuedOn(stream, unordered);
       if (code != NcclCalls.SUCCESS) {
-        settle(name, code, sequence, stream);
+        settling.settle(name, code, sequence, stream);
       }
       progress.publish(sequence);
       if (!guardedCalls && sequence + 1 >= rank.events.capacity()) {
@@ -404,64 +409,6 @@ final class Issuing {
     return rank.failure() == null
         ? out
         : out + ", which failed but was not stopped: abort or close it";
-  }
-
-  /**
-   * What follows an answer that is not plain success: in progress is waited for, everything else is
-   * an exception.
-   */
-  void settle(String call, int code, long sequence, CudaStream stream) {
-    if (code == NcclCalls.CLOSED) {
-      ring.drop(sequence);
-      throw new IllegalStateException(stream + " is closed");
-    }
-    int end = code;
-    if (code == NcclCalls.IN_PROGRESS) {
-      // NCCL has taken it: it belongs in the record, but its event is not there to ask yet.
-      progress.taken(sequence);
-      end = finishStart(call, sequence, stream);
-    }
-    if (end != NcclCalls.SUCCESS) {
-      NcclException refused = rank.refuse(call, end, rank.detail());
-      if (rank.failure() == null) {
-        // Otherwise NCCL may work on it until it is stopped.
-        ring.drop(sequence);
-      }
-      throw refused;
-    }
-  }
-
-  private int finishStart(String call, long sequence, CudaStream stream) {
-    long memory = gate.memory();
-    // The call has left the stream announced, so there is no time at which it could go. With the
-    // hold a close is refused, and need not wait for the announcement to end.
-    StreamHold hold = tryHold(stream);
-    boolean over = false;
-    try {
-      rank.awaitProgress(
-          call, rank.config.operationTimeout(), rank.detail() + " sequence=" + sequence);
-      over = true;
-      return NcclCalls.recordKept(memory, rank.events.of(sequence));
-    } finally {
-      if (hold != null || over) {
-        NcclCalls.settled(memory);
-      }
-      if (hold != null) {
-        rank.letGo(hold, over);
-      }
-    }
-  }
-
-  /**
-   * Null if it is being closed, which then waits for the announcement, or leaves what is native.
-   */
-  @SuppressWarnings("MustBeClosed") // its caller does, or the communicator's end
-  private static StreamHold tryHold(CudaStream stream) {
-    try {
-      return StreamHold.of(Stream.of(stream));
-    } catch (IllegalStateException e) {
-      return null;
-    }
   }
 
   /**

@@ -580,17 +580,14 @@ public final class NcclCommunicator extends NativeResource implements NcclCollec
    */
   public NcclRegistration register(CudaBuffer buffer) {
     Place.require(state, buffer);
-    long handle =
-        made(
-            "ncclCommRegister",
-            (one, cell) ->
-                NcclCalls.ncclCommRegister(
-                    one.context.address(),
-                    one.handle(),
-                    buffer.address(),
-                    buffer.lengthBytes(),
-                    cell));
-    return own(new NcclRegistration(new Registered(this, buffer, handle)));
+    Registered registered = new Registered(this, buffer);
+    return registered(
+        new NcclRegistration(registered),
+        registered,
+        "ncclCommRegister",
+        (one, cell) ->
+            NcclCalls.ncclCommRegister(
+                one.context.address(), one.handle(), buffer.address(), buffer.lengthBytes(), cell));
   }
 
   /**
@@ -610,18 +607,19 @@ public final class NcclCommunicator extends NativeResource implements NcclCollec
   public NcclWindow registerWindow(CudaBuffer buffer, boolean symmetric) {
     Place.require(state, buffer);
     int flags = symmetric ? NcclCalls.WINDOW_SYMMETRIC : NcclCalls.WINDOW_DEFAULT;
-    long handle =
-        made(
-            "ncclCommWindowRegister",
-            (one, cell) ->
-                NcclCalls.ncclCommWindowRegister(
-                    one.context.address(),
-                    one.handle(),
-                    buffer.address(),
-                    buffer.lengthBytes(),
-                    flags,
-                    cell));
-    return own(new NcclWindow(new Registered(this, buffer, handle)));
+    Registered registered = new Registered(this, buffer);
+    return registered(
+        new NcclWindow(registered),
+        registered,
+        "ncclCommWindowRegister",
+        (one, cell) ->
+            NcclCalls.ncclCommWindowRegister(
+                one.context.address(),
+                one.handle(),
+                buffer.address(),
+                buffer.lengthBytes(),
+                flags,
+                cell));
   }
 
   /**
@@ -643,7 +641,15 @@ public final class NcclCommunicator extends NativeResource implements NcclCollec
         made(
             "ncclMemAlloc",
             (one, cell) -> NcclCalls.ncclMemAlloc(one.context.address(), lengthBytes, cell));
-    return own(new NcclMemory(this, address, lengthBytes));
+    try {
+      NcclMemory out = new NcclMemory(this, address, lengthBytes);
+      own(out);
+      return out;
+    } catch (IllegalStateException e) {
+      // Closed meanwhile: nobody else knows of it.
+      NcclCalls.ncclMemFree(state.context.address(), address);
+      throw e;
+    }
   }
 
   /**
@@ -924,11 +930,31 @@ public final class NcclCommunicator extends NativeResource implements NcclCollec
     }
   }
 
-  private <T extends NativeResource> T own(T made) {
+  private void own(NativeResource made) {
     synchronized (owned) {
       owned.add(made);
     }
-    return made;
+  }
+
+  /**
+   * Registers what is kept open for that already, so that no close can come between. What NCCL may
+   * still be registering stays open until it is aborted, or the communicator closes.
+   */
+  private <T extends NativeResource> T registered(
+      T made, Registered with, String call, Making making) {
+    boolean done = false;
+    own(made);
+    try {
+      with.begun(made(call, making));
+      done = true;
+      return made;
+    } finally {
+      if (!done && state.failure() == null) {
+        made.close();
+      } else if (!done) {
+        state.ending.whenAborted(made::close);
+      }
+    }
   }
 
   private interface Making {

@@ -22,7 +22,7 @@ import java.util.TreeMap;
  */
 public record NcclFlightRecord(
     int rank, int ranks, long lastIssued, long lastCompleted, String failure, List<Entry> entries) {
-  private static final int FIELDS = 10;
+  private static final int FIELDS = 11;
 
   /** How far an operation has come. */
   public enum State {
@@ -38,6 +38,8 @@ public record NcclFlightRecord(
    * One operation.
    *
    * @param sequence its number on this rank, from 0
+   * @param collective its number among the collectives, which is the same on all ranks; -1 for what
+   *     two ranks do with each other
    * @param kind what it does
    * @param type the elements' type
    * @param reduction NCCL's number of the reduction, 0 where there is none
@@ -45,11 +47,12 @@ public record NcclFlightRecord(
    * @param peer the root or the peer, 0 where there is none
    * @param stream the stream's handle
    * @param state how far it has come
-   * @param issuedNanos when it was issued, on this process's clock, to the millisecond
+   * @param issuedNanos when it was issued, on this process's clock, to some milliseconds
    * @param finishedNanos when it was seen to be done, or 0
    */
   public record Entry(
       long sequence,
+      long collective,
       NcclOperationKind kind,
       String type,
       int reduction,
@@ -120,55 +123,69 @@ public record NcclFlightRecord(
     if (all.isEmpty()) {
       return Optional.empty();
     }
-    List<List<Entry>> collectives = new ArrayList<>();
-    long from = 0;
-    for (NcclFlightRecord record : all) {
-      List<Entry> mine = record.entries.stream().filter(e -> e.kind().isCollective()).toList();
-      collectives.add(mine);
-      from = Math.max(from, mine.isEmpty() ? 0 : mine.get(0).sequence());
-    }
-    return firstDifference(all, collectives, from);
-  }
-
-  private static Optional<Difference> firstDifference(
-      List<NcclFlightRecord> all, List<List<Entry>> collectives, long from) {
     TreeMap<Long, Difference> found = new TreeMap<>();
-    for (int i = 1; i < all.size(); i++) {
-      difference(all.get(0), collectives.get(0), all.get(i), collectives.get(i), from)
-          .ifPresent(d -> found.putIfAbsent(d.sequence(), d));
+    for (NcclFlightRecord other : all.subList(1, all.size())) {
+      difference(all.get(0), other).ifPresent(d -> found.putIfAbsent(d.collective, d.difference));
     }
     return found.isEmpty() ? Optional.empty() : Optional.of(found.firstEntry().getValue());
   }
 
-  private static Optional<Difference> difference(
-      NcclFlightRecord one,
-      List<Entry> left,
-      NcclFlightRecord other,
-      List<Entry> right,
-      long from) {
-    List<Entry> a = left.stream().filter(e -> e.sequence() >= from).toList();
-    List<Entry> b = right.stream().filter(e -> e.sequence() >= from).toList();
-    for (int i = 0; i < Math.max(a.size(), b.size()); i++) {
-      if (i >= b.size()) {
-        return Optional.of(never(a.get(i), other.rank));
+  /** A difference and the number of the collective, by which the first is found. */
+  private record Found(long collective, Difference difference) {}
+
+  private TreeMap<Long, Entry> collectives() {
+    TreeMap<Long, Entry> out = new TreeMap<>();
+    for (Entry entry : entries) {
+      if (entry.collective() >= 0) {
+        out.put(entry.collective(), entry);
       }
-      if (i >= a.size()) {
-        return Optional.of(never(b.get(i), one.rank));
-      }
-      if (!a.get(i).shape().equals(b.get(i).shape())) {
+    }
+    return out;
+  }
+
+  private static Optional<Found> difference(NcclFlightRecord one, NcclFlightRecord other) {
+    TreeMap<Long, Entry> left = one.collectives();
+    TreeMap<Long, Entry> right = other.collectives();
+    if (left.isEmpty() || right.isEmpty()) {
+      TreeMap<Long, Entry> longer = left.isEmpty() ? right : left;
+      int rank = left.isEmpty() ? one.rank : other.rank;
+      return longer.isEmpty() ? Optional.empty() : Optional.of(lacking(rank, 0, longer));
+    }
+    // What only one of them keeps any more cannot be compared.
+    long first = Math.max(left.firstKey(), right.firstKey());
+    long lastOfBoth = Math.min(left.lastKey(), right.lastKey());
+    for (long number = first; number <= lastOfBoth; number++) {
+      Entry mine = left.get(number);
+      Entry theirs = right.get(number);
+      if (mine != null && theirs != null && !mine.shape().equals(theirs.shape())) {
         String what =
             "rank "
                 + other.rank
                 + " issued "
-                + b.get(i).shape()
+                + theirs.shape()
                 + ", rank "
                 + one.rank
                 + " "
-                + a.get(i).shape();
-        return Optional.of(new Difference(a.get(i).sequence(), other.rank, what));
+                + mine.shape();
+        return Optional.of(new Found(number, new Difference(mine.sequence(), other.rank, what)));
       }
     }
-    return Optional.empty();
+    if (left.lastKey().equals(right.lastKey())) {
+      return Optional.empty();
+    }
+    boolean shorter = left.lastKey() < right.lastKey();
+    return Optional.of(
+        lacking(shorter ? one.rank : other.rank, lastOfBoth + 1, shorter ? right : left));
+  }
+
+  private static Found lacking(int rank, long number, TreeMap<Long, Entry> others) {
+    Entry known = others.get(number);
+    if (known != null) {
+      return new Found(number, never(known, rank));
+    }
+    String what =
+        "rank " + rank + " never issued collective " + number + ", which the others keep no more";
+    return new Found(number, new Difference(others.firstEntry().getValue().sequence(), rank, what));
   }
 
   private static Difference never(Entry entry, int rank) {
@@ -210,15 +227,16 @@ public record NcclFlightRecord(
     }
     return new Entry(
         Long.parseLong(f[0]),
-        NcclOperationKind.valueOf(f[1]),
-        f[2],
-        Integer.parseInt(f[3]),
-        Long.parseLong(f[4]),
-        Integer.parseInt(f[5]),
-        Long.parseUnsignedLong(f[6], 16),
-        State.valueOf(f[7]),
-        Long.parseLong(f[8]),
-        Long.parseLong(f[9]));
+        Long.parseLong(f[1]),
+        NcclOperationKind.valueOf(f[2]),
+        f[3],
+        Integer.parseInt(f[4]),
+        Long.parseLong(f[5]),
+        Integer.parseInt(f[6]),
+        Long.parseUnsignedLong(f[7], 16),
+        State.valueOf(f[8]),
+        Long.parseLong(f[9]),
+        Long.parseLong(f[10]));
   }
 
   /**
@@ -235,6 +253,7 @@ public record NcclFlightRecord(
     String separator = "";
     for (Entry e : entries) {
       out.append(separator).append("{\"sequence\":").append(e.sequence());
+      out.append(",\"collective\":").append(e.collective());
       out.append(",\"kind\":").append(quote(e.kind().name()));
       out.append(",\"type\":").append(quote(e.type()));
       out.append(",\"reduction\":").append(e.reduction());
@@ -271,7 +290,8 @@ public record NcclFlightRecord(
     out.append(rank).append(' ').append(ranks).append(" issued-done ");
     out.append(lastIssued).append(' ').append(lastCompleted).append(" failure ").append(failure);
     for (Entry e : entries) {
-      out.append('\n').append(e.sequence()).append(' ').append(e.kind()).append(' ');
+      out.append('\n').append(e.sequence()).append(' ').append(e.collective()).append(' ');
+      out.append(e.kind()).append(' ');
       out.append(e.type().replace(' ', '_')).append(' ').append(e.reduction()).append(' ');
       out.append(e.countElements()).append(' ').append(e.peer()).append(' ');
       out.append(Long.toHexString(e.stream())).append(' ').append(e.state()).append(' ');

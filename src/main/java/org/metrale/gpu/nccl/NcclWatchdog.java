@@ -18,7 +18,7 @@ import org.metrale.gpu.PendingWork;
  */
 final class NcclWatchdog implements Runnable {
   private static final System.Logger LOG = System.getLogger("org.metrale.gpu.nccl");
-  private static final long TICK_NANOS = 1_000_000;
+  static final long TICK_NANOS = 1_000_000;
 
   /** Between two looks where nothing ends; so much later may be noticed what is overdue. */
   static final long LONGEST_TICK_NANOS = 16 * TICK_NANOS;
@@ -94,6 +94,11 @@ final class NcclWatchdog implements Runnable {
     if (parked) {
       wake();
     }
+  }
+
+  /** How long the thread sleeps between two looks. */
+  static long pace() {
+    return tick;
   }
 
   /** To be called by who is to be told of an end, which is not to take longer than needed. */

@@ -8,7 +8,34 @@ import org.metrale.gpu.cuda.CudaBuffer;
 /**
  * What registrations and windows have in common: a buffer that a communicator knows by a handle.
  */
-record Registered(NcclCommunicator communicator, CudaBuffer buffer, long handle) {
+final class Registered {
+  private final NcclCommunicator communicator;
+  private final CudaBuffer buffer;
+
+  /** What NCCL calls it; 0 until it is registered, while everything needed is open already. */
+  private volatile long handle;
+
+  Registered(NcclCommunicator communicator, CudaBuffer buffer) {
+    this.communicator = communicator;
+    this.buffer = buffer;
+  }
+
+  NcclCommunicator communicator() {
+    return communicator;
+  }
+
+  CudaBuffer buffer() {
+    return buffer;
+  }
+
+  long handle() {
+    return handle;
+  }
+
+  void begun(long made) {
+    handle = made;
+  }
+
   /** The communicator and whoever frees the buffer. */
   NativeResource[] needs() {
     return Stream.concat(Stream.of(communicator), Stream.of(buffer.owners()))
@@ -19,7 +46,7 @@ record Registered(NcclCommunicator communicator, CudaBuffer buffer, long handle)
   void end(NativeResource self, String call, ToIntFunction<RankState> nativeCall) {
     communicator.forget(self);
     RankState state = communicator.state();
-    if (state.failure() == null) {
+    if (handle != 0 && state.failure() == null) {
       state.manage(call, () -> nativeCall.applyAsInt(state), state.config.closeTimeout());
     }
   }

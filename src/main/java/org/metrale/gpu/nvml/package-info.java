@@ -12,6 +12,11 @@
  *
  * <p><b>Threading:</b> every type is safe for any number of threads unless it says otherwise.
  *
+ * <p><b>Blocking:</b> every call is given up after the times of {@link
+ * org.metrale.gpu.nvml.NvmlOptions}, by a thread of this module that stays with it; {@link
+ * org.metrale.gpu.nvml.Nvml#unfinishedCalls()} counts them. A sampler's own thread makes its one
+ * call for a sample by itself: where that does not return, samples say that they are overdue.
+ *
  * <p><b>Cleanup:</b> close what {@code open}, {@code create} and {@code start} made, before the
  * session they were made from. Nothing is freed by the garbage collector. NVML counts sessions
  * itself, so two of them in one process do not disturb each other.

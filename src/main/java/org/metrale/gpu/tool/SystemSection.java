@@ -101,7 +101,7 @@ final class SystemSection implements DoctorSection {
   /** Before glibc 2.34 the file has the version in its name, and only a link the usual one. */
   static boolean isCLibrary(String path) {
     String name = path.substring(path.lastIndexOf('/') + 1);
-    return name.equals("libc.so.6") || name.startsWith("libc-2.") && name.endsWith(".so");
+    return name.equals("libc.so.6") || (name.startsWith("libc-2.") && name.endsWith(".so"));
   }
 
   /** Without a pattern, which takes a tenth of the doctor's whole time to search so much. */

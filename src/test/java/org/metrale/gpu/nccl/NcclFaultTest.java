@@ -127,7 +127,7 @@ class NcclFaultTest {
       assertSays(result, "rank0", "NcclException: ncclAllReduce", "sequence=0");
       assertWithin(result, "rank0", 3000);
       assertWithin(result, "rank1", 3000);
-      assertTrue(result.output().contains("0 ALL_REDUCE FLOAT32 0 255"), result.output());
+      assertTrue(result.output().contains("0 0 ALL_REDUCE FLOAT32 0 255"), result.output());
     }
   }
 

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
@@ -231,6 +232,19 @@ class NcclRobustnessTest {
   }
 
   @Test
+  void theWatchdogComesLessOftenUntilSomebodyIsToBeTold() throws Exception {
+    try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG)) {
+      NcclOperation waiting = ranks.get(0).communicator().operation(ranks.get(0).reduce());
+      Waiting.quietly(() -> NcclWatchdog.pace() == NcclWatchdog.LONGEST_TICK_NANOS, Ranks.LIMIT);
+      assertEquals(NcclWatchdog.LONGEST_TICK_NANOS, NcclWatchdog.pace());
+      CompletableFuture<Void> end = waiting.completion().toCompletableFuture();
+      assertEquals(NcclWatchdog.TICK_NANOS, NcclWatchdog.pace());
+      ranks.get(1).reduce();
+      end.get(10, TimeUnit.SECONDS);
+    }
+  }
+
+  @Test
   void theRecordIsJsonForOthers() throws Exception {
     try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
       long last = ranks.get(0).reduce();
@@ -242,6 +256,7 @@ class NcclRobustnessTest {
       assertTrue(read.get("failure").asText().contains("ncclCommAbort"));
       JsonNode operation = read.get("operations").get(0);
       assertEquals("ALL_REDUCE", operation.get("kind").asText());
+      assertEquals(0, operation.get("collective").asLong());
       assertEquals(4, operation.get("countElements").asLong());
       assertEquals("DONE", operation.get("state").asText());
     }
@@ -256,6 +271,6 @@ class NcclRobustnessTest {
             .deadline(Duration.ofSeconds(40))
             .run()
             .succeeded();
-    assertTrue(result.output().contains("1 ALL_REDUCE FLOAT32 0 256"), result.output());
+    assertTrue(result.output().contains("1 1 ALL_REDUCE FLOAT32 0 256"), result.output());
   }
 }

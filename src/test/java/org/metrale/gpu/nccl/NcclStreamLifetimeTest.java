@@ -20,7 +20,7 @@ import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaStream;
 import org.metrale.gpu.cuda.DeviceMemory;
 
-/** A stream is there as long as NCCL may use it, whoever closes it, and so is memory. */
+/** Streams and memory are there as long as NCCL may use them, whoever closes them. */
 @Tag("emulator")
 class NcclStreamLifetimeTest {
   private static final int ROUNDS = 60;
@@ -37,6 +37,7 @@ class NcclStreamLifetimeTest {
         case "overdue" -> overdue(false);
         case "overdueGroup" -> overdue(true);
         case "barrier" -> barrier();
+        case "register" -> register();
         default -> throw new IllegalArgumentException(arguments[0]);
       }
       System.out.println("end=reached");
@@ -134,6 +135,27 @@ class NcclStreamLifetimeTest {
       }
     }
 
+    /** Memory that somebody closes while NCCL registers it. */
+    private static void register() throws Exception {
+      try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
+        Ranks.Rank rank = ranks.get(0);
+        DeviceMemory memory = DeviceMemory.allocate(rank.context(), 64);
+        FutureTask<NcclRegistration> registering =
+            new FutureTask<>(() -> rank.communicator().register(memory.buffer()));
+        new Thread(registering).start();
+        Waiting.quietly(() -> rank.communicator().state().gate.isBusy(), Ranks.LIMIT);
+        try {
+          memory.close();
+          System.out.println("first=closed");
+        } catch (IllegalStateException e) {
+          System.out.println("first=" + e.getMessage());
+        }
+        registering.get(20, TimeUnit.SECONDS).close();
+        memory.close();
+        System.out.println("second=closed");
+      }
+    }
+
     /** Memory and streams of an owner, closed before and after the kernel refuses its barrier. */
     private static void barrier() throws Exception {
       Path file = Path.of(System.getenv("METRALE_TEST_BARRIER"));
@@ -203,6 +225,16 @@ class NcclStreamLifetimeTest {
       assertTrue(result.value("first").contains("1 dependents open"), result.output());
       assertEquals("closed", result.value("second"));
     }
+  }
+
+  @Test
+  void memoryStaysWhileNcclRegistersIt() throws Exception {
+    ForkedJvm.Result result =
+        run(
+            SoftwareHost.running(Job.class, "register")
+                .environment("METRALE_EMULATOR_FAULT", "nccl.ncclCommRegister block=1000"));
+    assertTrue(result.value("first").contains("1 dependents open"), result.output());
+    assertEquals("closed", result.value("second"));
   }
 
   private ForkedJvm.Result barrier(boolean restored) throws Exception {

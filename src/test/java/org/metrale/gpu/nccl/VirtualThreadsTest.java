@@ -1,6 +1,7 @@
 package org.metrale.gpu.nccl;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -14,6 +15,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaEvent;
 
 /** Threads that change their carrier between any two calls; needs a JDK that has them. */
@@ -42,6 +44,18 @@ class VirtualThreadsTest {
         one.get(30, TimeUnit.SECONDS);
       }
       assertEquals(199, ranks.get(0).communicator().flightRecord().lastCompleted());
+    } finally {
+      threads.shutdownNow();
+    }
+  }
+
+  @Test
+  void aVirtualThreadKeepsNoContextCurrent() throws Exception {
+    ExecutorService threads = virtualThreads();
+    try (CudaContext context = CudaContext.openPrimary(0)) {
+      Future<IllegalStateException> refused =
+          threads.submit(() -> assertThrows(IllegalStateException.class, context::attach));
+      assertTrue(refused.get(30, TimeUnit.SECONDS).getMessage().contains("platform thread"));
     } finally {
       threads.shutdownNow();
     }

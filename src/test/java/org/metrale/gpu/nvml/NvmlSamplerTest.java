@@ -354,6 +354,38 @@ class NvmlSamplerTest {
         .count();
   }
 
+  /** One sample may be missing: the next may be late. Two are a call that does not return. */
+  @Test
+  void saysThatSamplesAreOverdue() {
+    NvmlSamplerSettings settings =
+        new NvmlSamplerSettings(PERIOD, Duration.ofMillis(1000), "overdue");
+    NvmlSampling sampling = new NvmlSampling(fast(into -> {}), settings, clock);
+    NvmlSample read = new NvmlSample();
+    clock.pass(Duration.ofMillis(300).toNanos());
+    sampling.read(read);
+    assertFalse(read.isOverdue());
+    clock.pass(1);
+    sampling.read(read);
+    assertTrue(read.isOverdue());
+    assertFalse(read.isSlowOverdue());
+    assertEquals(NvmlSamplerState.OVERDUE, sampling.state());
+    sampling.sample();
+    sampling.read(read);
+    assertFalse(read.isOverdue());
+    clock.pass(Duration.ofMillis(2700).toNanos());
+    sampling.read(read);
+    assertTrue(read.isOverdue());
+    assertTrue(read.isSlowOverdue());
+    sampling.sampleSlow();
+    sampling.read(read);
+    assertFalse(read.isSlowOverdue());
+    sampling.end();
+    sampling.sample();
+    sampling.read(read);
+    assertEquals(1, read.sequence());
+    assertFalse(read.isOverdue());
+  }
+
   static void await(java.util.function.BooleanSupplier condition) {
     long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
     while (!condition.getAsBoolean()) {

@@ -17,6 +17,7 @@ final class GdsHandleWay implements GdsWay {
   private final boolean cuFile;
   private CuFileRoute route;
   private boolean allDirect = true;
+  private boolean anyDirect;
 
   private GdsHandleWay(String title, CuFileHandle handle, CuFileBuffer buffer, boolean cuFile) {
     this.title = title;
@@ -83,13 +84,18 @@ final class GdsHandleWay implements GdsWay {
 
   @Override
   public String route() {
-    return cuFile ? route.toString() : allDirect ? "O_DIRECT" : "O_DIRECT and page cache";
+    if (cuFile) {
+      return route.toString();
+    }
+    return !anyDirect ? "page cache" : allDirect ? "O_DIRECT" : "O_DIRECT and page cache";
   }
 
   @Override
   public boolean isDirect() {
     // In its compatible mode cuFile does not tell.
-    return cuFile ? route == CuFileRoute.GDS || route == CuFileRoute.P2PDMA : allDirect;
+    return cuFile
+        ? route == CuFileRoute.GDS || route == CuFileRoute.P2PDMA
+        : allDirect && anyDirect;
   }
 
   @Override
@@ -98,6 +104,7 @@ final class GdsHandleWay implements GdsWay {
     route = done.route();
     // The ragged end of a file cannot pass by the page cache; that alone is no flaw.
     long ragged = lengthBytes % Math.max(1, handle.directAlignmentBytes());
+    anyDirect |= done.directBytes() > 0;
     allDirect &= done.directBytes() >= done.lengthBytes() - ragged;
     return done.lengthBytes();
   }

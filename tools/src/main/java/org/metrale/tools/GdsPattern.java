@@ -14,10 +14,14 @@ record GdsPattern(String title, long blockBytes, long[] offsets) {
   private static final double STEP = 0.6180339887498949;
 
   /**
-   * One block after the other from the beginning; as much as there is, at most {@code mostBytes}.
+   * One block after the other from the beginning; as much as there is, at most {@code mostBytes}. A
+   * file that is shorter than a block is one.
+   *
+   * @param mostBlockBytes how many bytes a read has at most
    */
-  static GdsPattern sequential(long fileBytes, long blockBytes, long mostBytes) {
+  static GdsPattern sequential(long fileBytes, long mostBlockBytes, long mostBytes) {
     long bytes = Math.min(fileBytes, mostBytes);
+    long blockBytes = Math.min(mostBlockBytes, Math.max(1, fileBytes));
     long[] offsets = new long[Math.toIntExact((bytes + blockBytes - 1) / blockBytes)];
     for (int i = 0; i < offsets.length; i++) {
       offsets[i] = i * blockBytes;

@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -13,6 +14,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.metrale.gpu.nvml.Nvml;
+import org.metrale.gpu.nvml.NvmlOptions;
 import picocli.CommandLine;
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -38,6 +40,9 @@ final class TopCommand implements Callable<Integer> {
   private static final double SHORTEST_SECONDS = 0.05;
   private static final int LONGEST_SECONDS = 86_400;
   private static final long STOP_SECONDS = 5;
+
+  /** For one call of NVML; a GPU that takes longer has failed in this sample. */
+  private static final Duration PATIENCE = Duration.ofSeconds(2);
 
   /** How samples are written; one way at a time. */
   static final class Format {
@@ -104,7 +109,7 @@ final class TopCommand implements Callable<Integer> {
     Thread hook = new Thread(this::stopInTime, "top-stop");
     Runtime.getRuntime().addShutdownHook(hook);
     AutoCloseable emulator = emulatorOptions.startIfWanted();
-    try (Nvml session = Nvml.open()) {
+    try (Nvml session = Nvml.open(NvmlOptions.defaults().withCallTimeout(PATIENCE))) {
       sampleAll(session);
       if (plot != null) {
         draw(run);

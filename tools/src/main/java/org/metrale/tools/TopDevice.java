@@ -42,52 +42,57 @@ record TopDevice(
   static List<TopDevice> read(Nvml session, int deviceIndex) {
     NvmlDevice device = session.device(deviceIndex);
     List<TopDevice> out = new ArrayList<>();
+    TopPatience patience = new TopPatience();
     String problem = "";
     try {
       for (NvmlDevice part : device.mig().devices()) {
         String label =
             deviceIndex
                 + "/"
-                + TopReadings.text(part.mig().gpuInstanceId())
+                + TopReadings.text(patience.ask(() -> part.mig().gpuInstanceId()))
                 + "/"
-                + TopReadings.text(part.mig().computeInstanceId());
-        out.add(read(session, part, label, ""));
+                + TopReadings.text(patience.ask(() -> part.mig().computeInstanceId()));
+        out.add(read(session, part, patience, label, ""));
       }
     } catch (NvmlException e) {
       problem = e.getMessage();
     }
-    out.add(0, read(session, device, Integer.toString(deviceIndex), problem));
+    out.add(0, read(session, device, patience, Integer.toString(deviceIndex), problem));
     return out;
   }
 
-  private static TopDevice read(Nvml session, NvmlDevice device, String label, String migProblem) {
+  private static TopDevice read(
+      Nvml session, NvmlDevice device, TopPatience patience, String label, String migProblem) {
+    // First what names the device: it is still known where the sensors hang.
+    NvmlReading<String> name = patience.ask(() -> device.identity().name());
+    NvmlReading<String> uuid = patience.ask(device::uuid);
     Map<TopField, NvmlReading<Long>> numbers = new EnumMap<>(TopField.class);
     for (TopField field : TopField.values()) {
-      numbers.put(field, field.read(device));
+      numbers.put(field, patience.ask(() -> field.read(device)));
     }
     Map<NvmlProcessKind, NvmlReading<List<TopProcess>>> processes =
         new EnumMap<>(NvmlProcessKind.class);
     for (NvmlProcessKind kind : NvmlProcessKind.values()) {
       processes.put(
           kind,
-          device
-              .processes(kind)
-              .map(
-                  all ->
-                      all.stream()
-                          .map(p -> new TopProcess(p, session.processName(p.processId())))
-                          .toList()));
+          patience
+              .ask(() -> device.processes(kind))
+              .map(all -> all.stream().map(p -> process(session, patience, p)).toList()));
     }
     return new TopDevice(
         label,
-        device.identity().name(),
-        device.uuid(),
-        device.isUnified(),
-        device.memory(),
-        device.mig().isEnabled(),
+        name,
+        uuid,
+        patience.ask(() -> new NvmlReading.Value<>(device.isUnified())).orElse(false),
+        patience.ask(device::memory),
+        patience.ask(() -> device.mig().isEnabled()),
         numbers,
         processes,
         migProblem);
+  }
+
+  private static TopProcess process(Nvml session, TopPatience patience, NvmlProcess process) {
+    return new TopProcess(process, patience.ask(() -> session.processName(process.processId())));
   }
 
   NvmlReading<Long> number(TopField field) {

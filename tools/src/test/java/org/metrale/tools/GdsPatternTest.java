@@ -18,6 +18,13 @@ class GdsPatternTest {
   }
 
   @Test
+  void readsAFileThatIsShorterThanABlockAtOnce() {
+    GdsPattern pattern = GdsPattern.sequential(1000, 4 << 20, 256 << 20);
+    assertEquals(1000, pattern.blockBytes());
+    assertEquals("sequential, 1 read of 1000 B", pattern.toString());
+  }
+
+  @Test
   void readsNoMoreThanAsked() {
     assertEquals(4, GdsPattern.sequential(1 << 20, 1024, 4096).offsets().length);
   }

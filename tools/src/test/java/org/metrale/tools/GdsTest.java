@@ -45,6 +45,10 @@ class GdsTest {
     assertTrue(
         result(report, "POSIX buffered", "random").get("problem").asText().contains("shorter"));
     assertTrue(report.get("advice").get("random").get("way").isNull());
+    // Nothing of it can pass by the page cache, if the file system offers that at all.
+    JsonNode direct = result(report, "POSIX direct", "sequential");
+    assertTrue(
+        direct.has("problem") || direct.get("route").asText().equals("page cache"), gds.out());
   }
 
   @Test

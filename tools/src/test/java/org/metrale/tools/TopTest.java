@@ -97,6 +97,24 @@ class TopTest {
   }
 
   @Test
+  void showsTheOthersWhereAGpuHangs() throws Exception {
+    ToolProcess top =
+        ToolProcess.emulated(
+            "top",
+            "--once",
+            "--json",
+            "--emulator-set=gpus=2",
+            "--emulator-set=fault=nvml.nvmlDeviceGetTemperatureV call=1 hang");
+    JsonNode devices = JSON.readTree(top.out()).get("devices");
+    assertEquals("NVIDIA H200", devices.get(0).get("name").asText());
+    assertEquals("failed", devices.get(0).get("temperature_celsius").get("state").asText());
+    assertEquals(10, devices.get(0).get("processes").get("mps").get("code").asLong());
+    assertEquals(41, devices.get(1).get("temperature_celsius").asLong());
+    assertEquals(1, top.exitCode());
+    assertTrue(top.err().contains("calls that have not returned: 1"), top.err());
+  }
+
+  @Test
   void drawsARecordedRun() throws Exception {
     Path record = folder.resolve("run.csv");
     ToolProcess top =
