@@ -271,6 +271,7 @@ final class RailHostilePeerTest {
   }
 
   /** The first queue pair is never made, or the first client's never destroyed. */
+  @Tag("slow")
   @ParameterizedTest
   @CsvSource({"ibv_create_qp call=1, 0", "ibv_destroy_qp call=1, 1"})
   void aDeviceThatIsStuckCostsOneClientOnly(String call, int served, @TempDir Path folder)

@@ -20,6 +20,7 @@ import org.metrale.gpu.SoftwareHost;
 
 /** Devices that are unlike the usual one, and devices that do not do as they should. */
 @Tag("emulator")
+@Tag("slow")
 @Timeout(60)
 final class VerbsUnusualHostTest {
   private static final Duration LIMIT = Duration.ofSeconds(20);

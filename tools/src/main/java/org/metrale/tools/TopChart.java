@@ -56,6 +56,8 @@ final class TopChart {
             .build();
     chart.getStyler().setLegendPosition(Styler.LegendPosition.OutsideE);
     chart.getStyler().setYAxisMin(0.0);
+    // Not ".02" beside "0.1".
+    chart.getStyler().setDecimalPattern("#,##0.###");
     chart.getStyler().setChartBackgroundColor(Color.WHITE);
     long start = lines.get(0).time().toEpochMilli();
     Map<String, List<List<Double>>> series = new TreeMap<>();
