@@ -3,7 +3,8 @@
 # build has left.
 #
 #   tests.sh [CLASS...]     all of them, or those of given classes
-#   tests.sh --soak         the soak at full length: 10,000 connections and an hour of faults
+#   tests.sh --soak         the soak at full length, 10,000 connections and an hour of faults, into
+#                           reports/soft-roce-soak.md; RDMA_CYCLES, RDMA_FAULTS and RDMA_TRANSFERS shorten it
 #
 # Tests that break the machine (tagged last) get one of their own. Reports are left in target/rdma.
 # RDMA_OPTIONS are options for the JVM, which is about ten times slower there.
@@ -13,21 +14,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 readonly here
 readonly folder="$here/target/rdma"
 
-# Packs the folders of the class path, and leaves an archive of classes as a JVM has them once they are
-# loaded: a JVM in the machine starts in half the time with it. Only jars can be archived.
+# Packs the classes, and leaves an archive of them as a JVM has them once they are loaded: a JVM in the
+# machine starts in half the time with it.
 pack() {
-  local entries entry packed=()
-  IFS=: read -ra entries <<<"$here/target/test-classes:${RDMA_CLASS_PATH:-$("$here/metrale" classpath linux-x86_64)}"
-  rm -rf "$folder"
-  mkdir -p "$folder/classes"
-  for entry in "${entries[@]}"; do
-    if [ -d "$entry" ]; then
-      jar --create --no-compress --file "$folder/classes/${#packed[@]}.jar" -C "$entry" .
-      entry="$folder/classes/${#packed[@]}.jar"
-    fi
-    packed+=("$entry")
-  done
-  class_path=$(IFS=: && echo "${packed[*]}")
+  class_path=$("$here/src/test/vm/pack.sh" "$folder/classes")
   # The same classes at work on the software GPU host.
   java "-XX:ArchiveClassesAtExit=$folder/classes/archive" -Xlog:cds=off -Xlog:cds+dynamic=off \
     -XX:+UseSerialGC "-Dmetrale.basedir=$here" -Dmetrale.platform=linux-x86_64 -cp "$class_path" \
@@ -54,14 +44,32 @@ junit() {
     --details=testfeed "--reports-dir=\$JOB/results" --fail-if-no-tests --include-tag rdma "$@"
 }
 
+# soak: at the given length, with a report of what ran.
+soak() {
+  local status=0 began=$SECONDS
+  RDMA_OPTIONS="-Dmetrale.soak.cycles=${RDMA_CYCLES:-10000} -Dmetrale.soak.faults=${RDMA_FAULTS:-3000}
+    -Dmetrale.soak.transfers=${RDMA_TRANSFERS:-100000}"
+  junit 14400 --select-class org.metrale.gpu.rail.RdmaSoakTest --select-method \
+    "'org.metrale.gpu.rail.RdmaFaultTest#connectingAndClosingLeavesNothing(org.junit.jupiter.api.TestReporter)'" ||
+    status=1
+  {
+    echo '# Soak of rails on Soft-RoCE'
+    echo
+    echo "Written by \`src/test/vm/tests.sh --soak\` on $(date -u +%Y-%m-%d), after $(((SECONDS - began) / 60)) minutes."
+    echo "Level: Soft-RoCE in a machine whose processor is emulated. A short one is part of every CI run."
+    echo
+    python3 "$here/src/test/vm/soak.py" "$folder/14400"
+  } >"$here/reports/soft-roce-soak.md"
+  return $status
+}
+
 main() {
   local selection=() status=0 class
   cd "$here"
+  rm -rf "$folder"
   pack
   if [ "${1:-}" = --soak ]; then
-    RDMA_OPTIONS="-Dmetrale.soak.cycles=10000 -Dmetrale.soak.transfers=100000 -Dmetrale.soak.faults=3000"
-    junit 14400 --select-class org.metrale.gpu.rail.RdmaSoakTest \
-      --select-method "'org.metrale.gpu.rail.RdmaFaultTest#connectingAndClosingLeavesNothing()'"
+    soak
     return
   fi
   if [ $# -gt 0 ]; then

@@ -12,7 +12,9 @@
 #
 # METRALE_VM_KERNEL (a kernel's package, with a METRALE_CACHE of its own; if not given, the one that
 # linux-image-amd64 stands for), METRALE_VM_MEMORY (MiB, 6144), METRALE_VM_CPUS (2), METRALE_VM_SECONDS
-# (300), METRALE_VM_RESULTS (a folder into which the files of JOB/results are copied).
+# (300), METRALE_VM_RESULTS (a folder into which the files of JOB/results are copied), METRALE_VM_COUNTING
+# (if not empty, one processor, and time there is the number of its instructions, one a nanosecond: what is
+# measured does not depend on the host).
 #
 # KVM is not used: a device node may be there, open, and still not boot a stock kernel.
 set -euo pipefail
@@ -73,10 +75,13 @@ build() {
 # no_timer_check: on a busy host the kernel's test of its timer fails, and it panics. Without erms the kernel
 # and the C library copy by wide moves; the byte moves that they take for fast else are emulated one by one.
 boot() {
-  local job=$1
+  local job=$1 processors=(-accel "tcg,thread=multi,tb-size=1024" -smp "${METRALE_VM_CPUS:-2}")
+  if [ -n "${METRALE_VM_COUNTING:-}" ]; then
+    processors=(-accel "tcg,thread=single,tb-size=1024" -smp 1 -icount "shift=0,sleep=off")
+  fi
   timeout --kill-after=5 "${METRALE_VM_SECONDS:-300}" qemu-system-x86_64 \
-    -accel tcg,thread=multi,tb-size=1024 -cpu max,-erms -smp "${METRALE_VM_CPUS:-2}" \
-    -m "${METRALE_VM_MEMORY:-6144}" -nodefaults -no-user-config -no-reboot -display none \
+    "${processors[@]}" -cpu max,-erms -m "${METRALE_VM_MEMORY:-6144}" \
+    -nodefaults -no-user-config -no-reboot -display none \
     -serial "file:$job/console" -kernel "$vm/vmlinux" -initrd "$vm/initrd.gz" \
     -append "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr job=$job" \
     -fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \

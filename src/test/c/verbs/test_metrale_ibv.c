@@ -699,11 +699,20 @@ static void says_how_many_requests_were_taken(void)
     CHECK_IS(metrale_ibv_post_send(&fake.qp, requests, 100, &accepted), -ENOMEM);
     CHECK_IS(accepted, 63);
 
-    /* A provider that does not say which one counts as none of that doorbell. */
+    /* A provider that does not say which one may have taken all of that doorbell. */
     fake.refuse_at = 3;
     fake.refuse_without_bad = 1;
-    CHECK_IS(metrale_ibv_post_send(&fake.qp, requests, 10, &accepted), -ENOMEM);
-    CHECK_IS(accepted, 0);
+    fake.refuse_rc = ENODEV;
+    CHECK_IS(metrale_ibv_post_send(&fake.qp, requests, 10, &accepted), -ENODEV);
+    CHECK_IS(accepted, 10);
+    CHECK_IS(metrale_ibv_post_send(&fake.qp, requests, 100, &accepted), -ENODEV);
+    CHECK_IS(accepted, 64);
+    CHECK_IS(metrale_ibv_post_recv(&fake.qp, receives, 10, &accepted), -ENODEV);
+    CHECK_IS(accepted, 10);
+    /* A full queue is said at its request; this is something else. */
+    fake.refuse_rc = ENOMEM;
+    CHECK_IS(metrale_ibv_post_send(&fake.qp, requests, 10, &accepted), -EIO);
+    CHECK_IS(accepted, 10);
 
     /* An opcode that is none stops the batch at its place; what came before is posted. */
     fake.refuse_at = -1;

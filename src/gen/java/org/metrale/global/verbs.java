@@ -543,8 +543,10 @@ public static native int metrale_ibv_query_qp(ibv_qp qp, metrale_ibv_qp_attr att
 
 /* Posts requests in order. Returns count when all were taken.
  * accepted [out]: how many were taken, also when the result is an error; the request at that
- * place is the one refused, and those after it were not looked at. -ENOMEM when the queue is
- * full, -EINVAL in a wrong state or for a request that the device cannot do. */
+ * place is the one refused, and those after it were not looked at. When the library does not say
+ * which one it refused, all that it was given with that doorbell count as taken, for the device may
+ * have them; never with -ENOMEM. -ENOMEM when the queue is full, -EINVAL in a wrong state or for a
+ * request that the device cannot do. */
 public static native int metrale_ibv_post_send(ibv_qp qp, @Const metrale_ibv_send_wr requests,
                                       @Cast("uint32_t") int count, @Cast("uint32_t*") IntPointer accepted);
 public static native int metrale_ibv_post_send(ibv_qp qp, @Const metrale_ibv_send_wr requests,

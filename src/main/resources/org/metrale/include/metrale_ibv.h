@@ -638,8 +638,10 @@ METRALE_API int metrale_ibv_query_qp(struct ibv_qp *qp, struct metrale_ibv_qp_at
 
 /* Posts requests in order. Returns count when all were taken.
  * accepted [out]: how many were taken, also when the result is an error; the request at that
- * place is the one refused, and those after it were not looked at. -ENOMEM when the queue is
- * full, -EINVAL in a wrong state or for a request that the device cannot do. */
+ * place is the one refused, and those after it were not looked at. When the library does not say
+ * which one it refused, all that it was given with that doorbell count as taken, for the device may
+ * have them; never with -ENOMEM. -ENOMEM when the queue is full, -EINVAL in a wrong state or for a
+ * request that the device cannot do. */
 METRALE_API int metrale_ibv_post_send(struct ibv_qp *qp, const struct metrale_ibv_send_wr *requests,
                                       uint32_t count, uint32_t *accepted);
 

@@ -103,7 +103,7 @@ final class RailConnections implements RailRecovery.Attempt {
       fresh =
           RailGeneration.connect(
               client.terms(), rails, wanted, offer.rails(), Deadline.after(REBUILD_LIMIT));
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       // One side may have lost the last of them: the others are worth an attempt without it.
       end = wanted.last();
       throw e;

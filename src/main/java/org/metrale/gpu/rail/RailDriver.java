@@ -46,7 +46,8 @@ final class RailDriver {
     while (goOn()) {
       try {
         idle = engine.tryStep() ? 0 : idle + 1;
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
+        // Without this thread nothing would move any more, and close() would wait for it for ever.
         LOG.log(Level.ERROR, "a step of the rails to " + peer + " failed", e);
         idle = Integer.MAX_VALUE >> 1;
       }

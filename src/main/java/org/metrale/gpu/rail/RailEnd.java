@@ -70,7 +70,7 @@ final class RailEnd {
             spec.device() + " is on InfiniBand, whose peers need more than this handshake tells");
       }
       return new RailEnd(completions, prepared, spec, device.isSoftRoce());
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       if (prepared != null) {
         prepared.close();
       }

@@ -109,7 +109,7 @@ public final class RailMemory extends NativeResource {
             gpu + ": wanted a region for each of " + rails.size() + " rails");
       }
       return new RailMemory(rails, gpu.regions(), gpu);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Closing.afterFailure(e, List.of(gpu));
       throw e;
     }
@@ -131,7 +131,7 @@ public final class RailMemory extends NativeResource {
         regions.add(VerbsMemoryRegion.borrow(rails.domain(rail), address, length, access));
       }
       return new RailMemory(rails, regions, null);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Closing.afterFailure(e, regions);
       throw e;
     }

@@ -69,7 +69,7 @@ final class RailRecovery {
       Outcome outcome = Outcome.NOTHING;
       try {
         outcome = attempt.rebuild();
-      } catch (IOException | RuntimeException e) {
+      } catch (IOException | RuntimeException | Error e) {
         LOG.log(Level.DEBUG, "the rails to " + peer + " are not back yet", e);
       }
       if (outcome.equals(Outcome.NOTHING)) {

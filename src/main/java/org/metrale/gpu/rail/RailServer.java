@@ -79,7 +79,7 @@ public final class RailServer extends NativeResource {
       RailServer out = new RailServer(rails, service, options, listener);
       out.acceptor.start();
       return out;
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       listener.close();
       throw e;
     }

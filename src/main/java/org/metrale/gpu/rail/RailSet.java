@@ -72,7 +72,7 @@ public final class RailSet extends NativeResource {
         domains.add(VerbsProtectionDomain.open(devices.get(devices.size() - 1)));
       }
       out = new RailSet(specs, devices, domains, null);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Closing.afterFailure(e, domains);
       Closing.afterFailure(e, devices);
       throw e;
@@ -80,7 +80,7 @@ public final class RailSet extends NativeResource {
     try {
       out.listen();
       return out;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Closing.afterFailure(e, List.of(out));
       throw e;
     }
@@ -134,7 +134,7 @@ public final class RailSet extends NativeResource {
         own.add(VerbsProtectionDomain.open(domains.get(rail).device()));
       }
       return new RailSet(specs.subList(0, rails), List.of(), own, this);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Closing.afterFailure(e, own);
       throw e;
     }

@@ -28,7 +28,7 @@ record TcpDialer(InetSocketAddress address, SocketLayer layer) implements RailDi
           };
       new DeadlineWatch(socket).during(connecting, deadline);
       return new SocketTransport(layer.over(socket), socket);
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | Error e) {
       socket.close();
       throw e;
     } catch (TimeoutException e) {

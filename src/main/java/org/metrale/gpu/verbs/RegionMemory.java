@@ -42,8 +42,13 @@ final class RegionMemory {
     if (block == null || block.isNull()) {
       throw new OutOfMemoryError("no " + lengthBytes + " bytes of native memory");
     }
-    long start = (block.address() + ALIGNMENT_BYTES - 1) & -ALIGNMENT_BYTES;
-    return new RegionMemory(start, lengthBytes, windows(start, lengthBytes), block, true);
+    try {
+      long start = (block.address() + ALIGNMENT_BYTES - 1) & -ALIGNMENT_BYTES;
+      return new RegionMemory(start, lengthBytes, windows(start, lengthBytes), block, true);
+    } catch (RuntimeException | Error e) {
+      Pointer.free(block);
+      throw e;
+    }
   }
 
   static RegionMemory of(ByteBuffer buffer) {

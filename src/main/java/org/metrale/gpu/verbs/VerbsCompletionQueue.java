@@ -64,7 +64,7 @@ public final class VerbsCompletionQueue extends NativeResource {
           try {
             return new VerbsCompletionQueue(
                 device, channel, VerbsObjectCalls.createCompletionQueue(context, entries, channel));
-          } catch (RuntimeException e) {
+          } catch (RuntimeException | Error e) {
             VerbsObjectCalls.destroyChannel(channel);
             throw e;
           }

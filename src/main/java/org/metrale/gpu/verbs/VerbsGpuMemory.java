@@ -124,7 +124,7 @@ public final class VerbsGpuMemory extends NativeResource {
           onEach(
               domains, one -> VerbsMemoryRegion.borrow(one, address, host.lengthBytes(), access));
       return new VerbsGpuMemory(memory, regions, Way.PINNED_HOST, reasons.toString(), host);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       host.close();
       throw e;
     }
@@ -144,7 +144,7 @@ public final class VerbsGpuMemory extends NativeResource {
         regions.add(registration.on(domain));
       }
       return regions;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       for (VerbsMemoryRegion region : regions) {
         try {
           region.close();

@@ -33,13 +33,13 @@ public final class VerbsMemoryRegion extends NativeResource {
   private final int lkey;
   private final int rkey;
 
-  private VerbsMemoryRegion(VerbsProtectionDomain domain, RegionMemory memory, ibv_mr handle) {
+  private VerbsMemoryRegion(
+      VerbsProtectionDomain domain, RegionMemory memory, ibv_mr handle, long keys) {
     super(domain);
     this.domain = domain;
     this.memory = memory;
     this.handle = handle;
     this.baseAddress = memory.address();
-    long keys = VerbsObjectCalls.keys(handle);
     this.lkey = (int) (keys >>> 32);
     this.rkey = (int) keys;
     REGISTERED.add(memory);
@@ -138,9 +138,7 @@ public final class VerbsMemoryRegion extends NativeResource {
       VerbsProtectionDomain domain, VerbsDmaBuf part, VerbsAccess access) {
     RegionMemory memory = RegionMemory.unmapped(part.address(), part.lengthBytes());
     return domain.with(
-        pd ->
-            new VerbsMemoryRegion(
-                domain, memory, VerbsObjectCalls.registerDmaBuf(pd, part, access.flags())));
+        pd -> takeOver(domain, memory, VerbsObjectCalls.registerDmaBuf(pd, part, access.flags())));
   }
 
   /** Registers memory by an address that is not the CPU's to use. */
@@ -156,13 +154,25 @@ public final class VerbsMemoryRegion extends NativeResource {
     try {
       return domain.with(
           pd ->
-              new VerbsMemoryRegion(
+              takeOver(
                   domain,
                   memory,
                   VerbsObjectCalls.register(
                       pd, memory.address(), memory.lengthBytes(), access.flags())));
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       memory.free();
+      throw e;
+    }
+  }
+
+  /** Takes a registration over; if that fails, as for want of memory, it is ended. */
+  @SuppressWarnings("MustBeClosed") // its callers' callers close it
+  private static VerbsMemoryRegion takeOver(
+      VerbsProtectionDomain domain, RegionMemory memory, ibv_mr handle) {
+    try {
+      return new VerbsMemoryRegion(domain, memory, handle, VerbsObjectCalls.keys(handle));
+    } catch (RuntimeException | Error e) {
+      VerbsObjectCalls.deregister(handle);
       throw e;
     }
   }

@@ -118,14 +118,15 @@ final class VerbsObjectCalls {
       metrale_ibv_qp_init init = new metrale_ibv_qp_init();
       init.max_send_wr(settings.sendDepth()).max_recv_wr(1).max_send_sge(1).max_recv_sge(1);
       init.max_inline_bytes(0).qp_type(verbs.METRALE_IBV_QPT_RC).sq_sig_all(0).reserved(0);
-      VerbsCalls.check(
-          "ibv_create_qp",
-          verbs.metrale_ibv_create_qp(domain, queue, queue, init, out),
-          "sendDepth=" + settings.sendDepth());
+      // Before there is a queue pair, for there may be no memory for them.
       metrale_ibv_qp_attr attributes = blank();
       attributes.qp_state(verbs.METRALE_IBV_QPS_INIT).pkey_index(settings.path().pkeyIndex());
       attributes.port_num(settings.path().portNumber());
       attributes.access_flags(settings.remoteAccess().flags());
+      VerbsCalls.check(
+          "ibv_create_qp",
+          verbs.metrale_ibv_create_qp(domain, queue, queue, init, out),
+          "sendDepth=" + settings.sendDepth());
       int code = verbs.metrale_ibv_modify_qp(out, attributes, verbs.METRALE_IBV_QP_TO_INIT);
       if (code < 0) {
         verbs.metrale_ibv_destroy_qp(out);

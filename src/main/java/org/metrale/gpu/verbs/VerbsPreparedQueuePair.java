@@ -78,7 +78,7 @@ public final class VerbsPreparedQueuePair extends NativeResource {
                           route,
                           VerbsObjectCalls.createQueuePair(pd, cq, granted),
                           ledger)));
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       queue.remove(ledger);
       throw e;
     }

@@ -47,7 +47,8 @@ public final class VerbsQueuePair extends NativeResource {
    * @param batch the requests; those that were taken are gone from it
    * @return how many were taken, 0 if the queue is full
    * @throws VerbsException if the device refuses a request for another reason than a full queue;
-   *     those before it were taken and are gone from the batch
+   *     those before it were taken and are gone from the batch; all of them, if it does not say
+   *     which it refused, and it may do them or not: the queue pair is of no more use
    * @throws IllegalArgumentException if a request is longer than a message of this port may be;
    *     nothing was taken
    * @throws IllegalStateException if this or a region is closed; nothing was taken

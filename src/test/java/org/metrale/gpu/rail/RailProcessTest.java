@@ -295,6 +295,20 @@ final class RailProcessTest {
     assertFalse(result.value("fault").isEmpty(), result::toString);
   }
 
+  /** Errors must not leave behind what exceptions do not. */
+  @Test
+  void whatFailsForWantOfMemoryLeavesNothing() throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(MemoryLimitProbe.class)
+            .property("org.bytedeco.javacpp.maxPhysicalBytes", "400m")
+            .run()
+            .succeeded();
+    for (String what : List.of("memory", "rails", "end")) {
+      assertEquals("OutOfMemoryError", result.value(what), result::toString);
+    }
+    assertEquals("true", result.value("closed"));
+  }
+
   @Test
   void aKilledPeerFailsTheTransferWithinItsDeadline() throws Exception {
     try (PeerProcess peer = peer(RailPeer.Death.NEVER);

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
+import org.junit.jupiter.api.TestReporter;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -293,8 +294,9 @@ final class RdmaFaultTest {
   }
 
   @Order(11)
+  @Timeout(3600) // ten thousand, if asked for
   @Test
-  void connectingAndClosingLeavesNothing() throws Exception {
+  void connectingAndClosingLeavesNothing(TestReporter reporter) throws Exception {
     try (PeerProcess peer = peer(RailDialect.READ_ONLY, RailPeer.Death.NEVER);
         RailSet rails = rails(2, 3);
         RailMemory memory = RailMemory.allocate(rails, 4096, VerbsAccess.LOCAL_WRITE)) {
@@ -304,6 +306,7 @@ final class RdmaFaultTest {
       cycle(peer, rails, memory, cycles);
       until("clients are left", () -> hasNoClients(peer));
       assertEquals(before, Descriptors.open());
+      reporter.publishEntry("connected and closed", cycles + " times");
     }
     Shell.run("rdma resource show qp | grep -q 'type RC' && exit 1; true");
   }

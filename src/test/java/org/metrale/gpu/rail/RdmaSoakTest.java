@@ -26,7 +26,7 @@ import org.metrale.gpu.wire.RailDialect;
  * that every transfer has to succeed.
  */
 @Tag("rdma")
-@Timeout(3600)
+@Timeout(3 * 3600)
 final class RdmaSoakTest {
   private static final Duration LIMIT = Duration.ofSeconds(120);
   private static final int ARENA = 16 << 20;
@@ -66,7 +66,8 @@ final class RdmaSoakTest {
       memory.write(0, ByteBuffer.wrap(shadow));
       assertEquals(RailPeer.sum(memory, 0, ARENA), peer.sum(0, ARENA), () -> "seed " + seed);
       long failures = connected.status().stream().mapToLong(RailStatus::failures).sum();
-      reporter.publishEntry("transfers", done + ", rail failures " + failures);
+      reporter.publishEntry(
+          "transfers", done + " under " + faults + " faults, rail failures " + failures);
     }
     assertTrue(
         Thread.getAllStackTraces().keySet().stream()
@@ -135,7 +136,7 @@ final class RdmaSoakTest {
   }
 
   @Test
-  void oneLongTransferEachWay() throws Exception {
+  void oneLongTransferEachWay(TestReporter reporter) throws Exception {
     long bytes = Long.getLong("metrale.soak.bytes", 1L << 30);
     try (PeerProcess peer =
             new PeerProcess(
@@ -148,6 +149,7 @@ final class RdmaSoakTest {
       memory.write(0, RailHost.bytes(3, 1 << 20));
       connected.write(memory, 0, new RailTarget(0, 0), bytes, LIMIT.multipliedBy(4));
       assertEquals(RailPeer.sum(memory, 0, bytes), peer.sum(0, bytes));
+      reporter.publishEntry("read and written", bytes + " bytes each");
     }
   }
 }
