@@ -2,13 +2,17 @@ package org.metrale.gpu.nccl;
 
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.net.SocketException;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import org.metrale.gpu.Backoff;
+import org.metrale.gpu.Connections;
 
 /** The side of the TCP bootstrap that receives the id. */
 final class RendezvousClient {
@@ -19,21 +23,30 @@ final class RendezvousClient {
   private final Duration timeout;
   private final byte[] secret;
 
+  private final Supplier<Socket> sockets;
+
   RendezvousClient(InetSocketAddress address, Duration timeout, byte[] secret) {
+    this(address, timeout, secret, Socket::new);
+  }
+
+  RendezvousClient(
+      InetSocketAddress address, Duration timeout, byte[] secret, Supplier<Socket> sockets) {
     this.address = address;
     this.timeout = timeout;
     this.secret = secret;
+    this.sockets = sockets;
   }
 
   byte[] take(int ranks, int rank) throws IOException {
     long end = System.nanoTime() + Math.min(Backoff.nanos(timeout), Long.MAX_VALUE / 4);
     IOException last = new IOException("no time to try");
     while (System.nanoTime() < end) {
-      try (Socket socket = new Socket()) {
+      try (Socket socket = sockets.get()) {
         socket.connect(address, millisUntil(end));
+        Connections.refuseItself(socket);
         return converse(socket, ranks, rank, end);
       } catch (ConnectException e) {
-        // Rank 0 may start later than this one.
+        // Rank 0 may start later than this one, or have no room for the moment.
         last = e;
       }
       LockSupport.parkNanos(RETRY_NANOS);
@@ -48,7 +61,7 @@ final class RendezvousClient {
     socket.setTcpNoDelay(true);
     DataInputStream in = new DataInputStream(new GreetingInput(socket, end));
     DataOutputStream out = new DataOutputStream(socket.getOutputStream());
-    if (in.readInt() != Greeting.MAGIC) {
+    if (greeted(in) != Greeting.MAGIC) {
       throw new IOException(address + " is not rank 0 of an NCCL bootstrap");
     }
     byte[] server = Greeting.read(in, Greeting.NONCE_BYTES);
@@ -72,6 +85,17 @@ final class RendezvousClient {
     out.writeByte(Greeting.WELCOME);
     out.flush();
     return id;
+  }
+
+  /** The server's first word. One that hangs up before it greets lets nobody else in now. */
+  private int greeted(DataInputStream in) throws IOException {
+    try {
+      return in.readInt();
+    } catch (EOFException | SocketException e) {
+      ConnectException out = new ConnectException(address + " hung up before it greeted");
+      out.initCause(e);
+      throw out;
+    }
   }
 
   private static int millisUntil(long end) {

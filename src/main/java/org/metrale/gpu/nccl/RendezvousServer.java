@@ -4,6 +4,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
@@ -14,6 +15,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.locks.LockSupport;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.BoundedCall;
 
@@ -24,6 +26,9 @@ final class RendezvousServer {
 
   /** How long a connection may take to say who it is, in all. */
   private static final long GREETING_NANOS = 5_000_000_000L;
+
+  private static final long BIND_NANOS = 1_000_000_000L;
+  private static final long BIND_RETRY_NANOS = 10_000_000L;
 
   /** More strangers than this at once have to wait. */
   private static final int STRANGERS = 64;
@@ -66,13 +71,29 @@ final class RendezvousServer {
   void give(byte[] id) throws IOException {
     try (ServerSocket listening = new ServerSocket()) {
       listening.setReuseAddress(true);
-      listening.bind(address);
+      bind(listening);
       while (!complete()) {
         accept(listening);
       }
       handOut(id);
     } finally {
       closeAll();
+    }
+  }
+
+  /** Another rank's attempt to connect may hold the port for a moment. */
+  private void bind(ServerSocket listening) throws IOException {
+    long last = Math.min(System.nanoTime() + BIND_NANOS, end);
+    while (true) {
+      try {
+        listening.bind(address, ranks);
+        return;
+      } catch (BindException e) {
+        if (System.nanoTime() >= last || Thread.currentThread().isInterrupted()) {
+          throw e;
+        }
+        LockSupport.parkNanos(BIND_RETRY_NANOS);
+      }
     }
   }
 

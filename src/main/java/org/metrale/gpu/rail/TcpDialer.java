@@ -9,6 +9,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.metrale.gpu.Connections;
 
 /**
  * TCP, perhaps with a layer; neither the look-up of the name nor the connection outlives the
@@ -27,6 +28,7 @@ record TcpDialer(InetSocketAddress address, SocketLayer layer) implements RailDi
             return 0;
           };
       new DeadlineWatch(socket).during(connecting, deadline);
+      Connections.refuseItself(socket);
       return new SocketTransport(layer.over(socket), socket);
     } catch (IOException | RuntimeException | Error e) {
       socket.close();

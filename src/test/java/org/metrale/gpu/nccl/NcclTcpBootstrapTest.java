@@ -1,6 +1,7 @@
 package org.metrale.gpu.nccl;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -8,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.DataInputStream;
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -23,6 +25,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -72,6 +77,75 @@ class NcclTcpBootstrapTest {
         assertThrows(ExecutionException.class, () -> rank.get(15, TimeUnit.SECONDS));
     assertTrue(e.getCause() instanceof IOException, e.toString());
     return e.getCause().getMessage();
+  }
+
+  @Test
+  void aConnectionThatComesOutAtItselfIsNone() throws Exception {
+    AtomicInteger made = new AtomicInteger();
+    Supplier<Socket> own =
+        () -> {
+          Socket out = new Socket();
+          if (made.getAndIncrement() == 0) {
+            assertDoesNotThrow(() -> out.bind(at(port)));
+          }
+          return out;
+        };
+    RendezvousClient client = new RendezvousClient(at(port), LIMIT, new byte[0], own);
+    Future<byte[]> one = threads.submit(() -> client.take(2, 1));
+    long last = System.nanoTime() + LIMIT.toNanos();
+    while (made.get() < 2) {
+      assertTrue(System.nanoTime() < last, "the first connection was kept");
+      Thread.sleep(1);
+    }
+    Future<NcclUniqueId> zero = start(() -> bootstrap().give(ID, 2));
+    assertArrayEquals(ID.toBytes(), one.get(15, TimeUnit.SECONDS));
+    assertEquals(ID, get(zero));
+  }
+
+  @Test
+  void aRankWaitsWhereStrangersTakeAllTheRoom() throws Exception {
+    Future<NcclUniqueId> zero = start(() -> bootstrap().give(ID, 2));
+    List<Socket> strangers = new ArrayList<>();
+    for (int i = 0; i < 64; i++) {
+      strangers.add(greeted());
+    }
+    try (Socket turnedAway = connected()) {
+      assertEquals(-1, turnedAway.getInputStream().read(), "there is no room");
+    }
+    Future<NcclUniqueId> one = start(() -> bootstrap().agree(2, 1));
+    for (Socket stranger : strangers) {
+      stranger.close();
+    }
+    assertEquals(ID, get(one));
+    assertEquals(ID, get(zero));
+  }
+
+  /** A stranger that the server has let in. */
+  private Socket greeted() throws IOException {
+    Socket out = connected();
+    assertTrue(out.getInputStream().read() >= 0, "there is room");
+    return out;
+  }
+
+  private Socket connected() throws IOException {
+    for (int i = 0; ; i++) {
+      Socket out = new Socket();
+      try {
+        out.connect(at(port));
+        out.setSoTimeout(5_000);
+        return out;
+      } catch (ConnectException e) {
+        out.close();
+        if (i == 500) {
+          throw e;
+        }
+        LockSupport.parkNanos(10_000_000);
+      }
+    }
+  }
+
+  private static InetSocketAddress at(int port) {
+    return new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
   }
 
   @Test
