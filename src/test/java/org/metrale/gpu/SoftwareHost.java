@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -69,5 +70,11 @@ public final class SoftwareHost {
     }
     return out.property("metrale.basedir", System.getProperty("metrale.basedir", ""))
         .property("metrale.platform", System.getProperty("metrale.platform", "linux-x86_64"));
+  }
+
+  /** A JVM that uses one with settings of its own, separated by semicolons. */
+  public static ForkedJvm running(Path folder, String settings, Class<?> main) throws IOException {
+    Path file = Files.write(folder.resolve("emulator.conf"), List.of(settings.split("; ", -1)));
+    return running(main).environment("METRALE_EMULATOR_CONFIG", file);
   }
 }

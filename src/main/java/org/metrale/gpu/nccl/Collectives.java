@@ -53,10 +53,8 @@ final class Collectives implements NcclCollectives {
       NcclRedOp op,
       int root,
       CudaStream stream) {
-    user.requireRank(root, "root");
     op.requireUsableBy(user);
-    CudaBuffer target = root == user.rank() ? recv : send;
-    Shapes.same(send, target, countElements, type);
+    CudaBuffer target = Shapes.reduced(send, recv, countElements, type, root, user);
     return issue(
         NcclOperationKind.REDUCE, send, target, countElements, type, op.code(), root, stream);
   }

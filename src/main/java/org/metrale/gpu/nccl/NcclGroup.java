@@ -189,10 +189,8 @@ public final class NcclGroup {
       NcclRedOp op,
       int root,
       CudaStream stream) {
-    communicator.requireRank(root, "root");
     op.requireUsableBy(communicator);
-    CudaBuffer target = root == communicator.rank() ? recv : send;
-    Shapes.same(send, target, countElements, type);
+    CudaBuffer target = Shapes.reduced(send, recv, countElements, type, root, communicator);
     add(
         communicator,
         NcclOperationKind.REDUCE,

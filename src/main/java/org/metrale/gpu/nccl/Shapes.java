@@ -65,6 +65,22 @@ final class Shapes {
     apart(send, all << type.shift(), recv, all << type.shift());
   }
 
+  /**
+   * Where a reduction puts its result: on the root {@code recv}, elsewhere nowhere but in place.
+   */
+  static CudaBuffer reduced(
+      CudaBuffer send,
+      CudaBuffer recv,
+      long countElements,
+      NcclDataType type,
+      int root,
+      NcclCommunicator user) {
+    user.requireRank(root, "root");
+    CudaBuffer target = root == user.rank() ? recv : send;
+    same(send, target, countElements, type);
+    return target;
+  }
+
   /** What of {@code recv} a gather uses: on the root all parts, elsewhere nothing. */
   static CudaBuffer gathered(
       CudaBuffer send,

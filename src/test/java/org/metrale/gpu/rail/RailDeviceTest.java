@@ -121,14 +121,8 @@ final class RailDeviceTest {
   })
   void aGpusMemoryIsTheSameOnEveryRail(String configuration, String way, @TempDir Path folder)
       throws Exception {
-    Path file =
-        Files.write(folder.resolve("emulator.conf"), List.of(configuration.split("; ", -1)));
     String said =
-        SoftwareHost.running(GpuProbe.class)
-            .environment("METRALE_EMULATOR_CONFIG", file)
-            .run()
-            .succeeded()
-            .value("way");
+        SoftwareHost.running(folder, configuration, GpuProbe.class).run().succeeded().value("way");
     assertEquals(way, said);
   }
 
@@ -176,11 +170,8 @@ final class RailDeviceTest {
         "fault = ibverbs.ibv_post_send call=3 code=12",
       })
   void everyDeviceIsGoodEnough(String configuration, @TempDir Path folder) throws Exception {
-    Path file =
-        Files.write(folder.resolve("emulator.conf"), List.of(configuration.split("; ", -1)));
     String said =
-        SoftwareHost.running(Probe.class)
-            .environment("METRALE_EMULATOR_CONFIG", file)
+        SoftwareHost.running(folder, configuration, Probe.class)
             .run()
             .succeeded()
             .value("failures");

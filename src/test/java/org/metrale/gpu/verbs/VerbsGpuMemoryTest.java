@@ -5,10 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,14 +32,8 @@ final class VerbsGpuMemoryTest {
   })
   void isReachedInTheBestWayThereIs(String configuration, String way, @TempDir Path folder)
       throws Exception {
-    Path file =
-        Files.write(folder.resolve("emulator.conf"), List.of(configuration.split("; ", -1)));
     String said =
-        SoftwareHost.running(Probe.class)
-            .environment("METRALE_EMULATOR_CONFIG", file)
-            .run()
-            .succeeded()
-            .value("way");
+        SoftwareHost.running(folder, configuration, Probe.class).run().succeeded().value("way");
     assertEquals(way, said);
   }
 
