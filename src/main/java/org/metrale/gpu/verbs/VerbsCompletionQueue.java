@@ -20,6 +20,7 @@ import org.metrale.verbs.ibv_cq;
  */
 public final class VerbsCompletionQueue extends NativeResource {
   private static final int PLACES = 1 << 16;
+  private static final long CALL_NANOS = 1_000_000_000;
 
   private final VerbsDevice device;
   private final ibv_comp_channel channel;
@@ -28,11 +29,14 @@ public final class VerbsCompletionQueue extends NativeResource {
   private final int entries;
 
   /** Guards what follows, and keeps completions in order. */
-  private final Object lock = new Object();
+  private final CallLock lock = new CallLock();
 
   private WorkLedger[] ledgers = new WorkLedger[8];
   private int nextPlace;
   private int promised;
+
+  /** Guards who waits. */
+  private final Object waitingLock = new Object();
 
   /** The thread that waits for an event, if one does. */
   private Waiting waiting;
@@ -101,19 +105,17 @@ public final class VerbsCompletionQueue extends NativeResource {
    * @wraps {@code ibv_poll_cq}; verbs.h
    */
   public int pollOnce(VerbsCompletions into) {
-    acquire();
+    enter();
     try {
-      synchronized (lock) {
-        into.filled(0);
-        int count = VerbsWorkCalls.poll(address, into.address(), into.capacity());
-        if (count <= 0) {
-          return VerbsCalls.check("ibv_poll_cq", count, "");
-        }
-        into.filled(count);
-        return distribute(into, count);
+      into.filled(0);
+      int count = VerbsWorkCalls.poll(address, into.address(), into.capacity());
+      if (count <= 0) {
+        return VerbsCalls.check("ibv_poll_cq", count, "");
       }
+      into.filled(count);
+      return distribute(into, count);
     } finally {
-      release();
+      lock.leave();
     }
   }
 
@@ -180,7 +182,7 @@ public final class VerbsCompletionQueue extends NativeResource {
 
   /** Ends the {@link #await} that is going on, if one is. */
   public void wakeup() {
-    synchronized (lock) {
+    synchronized (waitingLock) {
       if (waiting != null) {
         VerbsWorkCalls.wake(waiting.wake);
       }
@@ -188,7 +190,7 @@ public final class VerbsCompletionQueue extends NativeResource {
   }
 
   private Waiting begin() {
-    synchronized (lock) {
+    synchronized (waitingLock) {
       if (waiting != null) {
         throw new IllegalStateException("another thread waits for " + this);
       }
@@ -198,7 +200,7 @@ public final class VerbsCompletionQueue extends NativeResource {
   }
 
   private void end(Waiting mine) {
-    synchronized (lock) {
+    synchronized (waitingLock) {
       waiting = null;
       VerbsWorkCalls.closeWake(mine.wake);
     }
@@ -209,9 +211,16 @@ public final class VerbsCompletionQueue extends NativeResource {
     return using(() -> call.apply(handle));
   }
 
+  private void enter() {
+    if (!lock.enter()) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
   /** Takes a send queue in: from now on its completions are understood. */
   void add(WorkLedger ledger) {
-    synchronized (lock) {
+    enter();
+    try {
       if (promised + ledger.depth() > entries) {
         throw new IllegalStateException(
             this + " has room for " + (entries - promised) + " more, not for " + ledger.depth());
@@ -223,18 +232,23 @@ public final class VerbsCompletionQueue extends NativeResource {
       ledgers[place] = ledger;
       ledger.placeAt(place);
       promised += ledger.depth();
+    } finally {
+      lock.leave();
     }
   }
 
   /** Forgets a send queue; its left-over completions are passed over. */
   void remove(WorkLedger ledger) {
-    synchronized (lock) {
+    enter();
+    try {
       for (int i = 0; i < ledgers.length; i++) {
         if (ledgers[i] == ledger) {
           ledgers[i] = null;
           promised -= ledger.depth();
         }
       }
+    } finally {
+      lock.leave();
     }
   }
 
@@ -256,21 +270,32 @@ public final class VerbsCompletionQueue extends NativeResource {
     int from = 0;
     while (from < count) {
       int place = WorkLedger.placeOf(into.rawId(from));
-      if (place < ledgers.length && ledgers[place] != null) {
-        from = ledgers[place].retire(into, from, count);
-      } else {
-        int to = from + 1;
-        while (to < count && WorkLedger.placeOf(into.rawId(to)) == place) {
+      WorkLedger ledger = place < ledgers.length ? ledgers[place] : null;
+      int to = ledger == null ? from : ledger.retire(into, from, count);
+      if (to == from) {
+        do {
           to++;
-        }
+        } while (to < count && WorkLedger.placeOf(into.rawId(to)) == place);
         count = into.drop(from, to);
+      } else {
+        from = to;
       }
     }
     return count;
   }
 
   @Override
+  protected void closeOwn() {
+    if (!lock.awaitFree(CALL_NANOS)) {
+      throw new IllegalStateException(this + " has a call running");
+    }
+  }
+
+  @Override
   protected void free() {
+    if (!lock.close(CALL_NANOS)) {
+      throw new IllegalStateException(this + " is left as it is: a call does not end");
+    }
     try {
       VerbsObjectCalls.destroyCompletionQueue(handle);
     } finally {

@@ -181,9 +181,27 @@ public final class VerbsCompletions {
     words.put(index * WORDS + ID, id);
   }
 
-  /** Says which request of its caller a completion is about. */
-  void name(int index, long workId) {
-    workIds[index] = workId;
+  /**
+   * How many from {@code from} on were done and have ids that count up from {@code first}; the
+   * first other one ends it.
+   */
+  int countDone(int from, int to, long first, long step) {
+    LongBuffer in = words;
+    long id = first;
+    for (int at = from; at < to; at++) {
+      if (in.get(at * WORDS + ID) != id
+          || VerbsWorkCalls.first(in.get(at * WORDS + STATUS_AND_OPCODE))
+              != VerbsWorkCalls.SUCCESS) {
+        return at - from;
+      }
+      id += step;
+    }
+    return to - from;
+  }
+
+  /** Says which requests of their caller the completions from {@code index} on are about. */
+  void name(int index, long[] ids, int at, int count) {
+    System.arraycopy(ids, at, workIds, index, count);
   }
 
   /** Notes that a request was not done, and what its queue pair failed by first. */

@@ -59,12 +59,11 @@ public final class VerbsQueuePair extends NativeResource {
       throw new IllegalArgumentException(
           "a request of " + batch.longestBytes() + " bytes; " + maxMessageText());
     }
-    acquire();
-    try {
-      return ledger.post(address, batch);
-    } finally {
-      release();
+    int taken = ledger.post(address, batch);
+    if (taken == WorkLedger.ENDED) {
+      throw new IllegalStateException(this + " is closed");
     }
+    return taken;
   }
 
   private String maxMessageText() {
@@ -141,6 +140,13 @@ public final class VerbsQueuePair extends NativeResource {
         });
   }
 
+  @Override
+  protected void closeOwn() {
+    if (!ledger.awaitIdle()) {
+      throw new IllegalStateException(this + " has a call running");
+    }
+  }
+
   /**
    * Destroys the queue pair; then nothing of it is in flight, and its regions are let go. If the
    * device refuses, it may go on with what is in flight: those regions can never be closed.
@@ -148,6 +154,9 @@ public final class VerbsQueuePair extends NativeResource {
   @Override
   protected void free() {
     try {
+      if (!ledger.end()) {
+        throw new IllegalStateException(this + " is left as it is: a call does not end");
+      }
       VerbsObjectCalls.destroyQueuePair(handle);
       ledger.abandon();
     } finally {

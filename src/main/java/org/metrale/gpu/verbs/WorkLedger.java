@@ -5,15 +5,24 @@ package org.metrale.gpu.verbs;
  * and its first error.
  *
  * <p>Requests are numbered in the order in which they are posted, and completions come in that
- * order, each exactly once. A completion's id has the queue pair's place among those of its
- * completion queue in its upper 16 bits and the number's lower 48 bits below.
+ * order, each exactly once. A completion's id has the number's lower 48 bits above, so that ids
+ * count up in steps and wrap by themselves, and below them the 16 bits of the queue pair's place
+ * among those of its completion queue.
  *
  * <p>Neighbouring requests of one region hold it open together: one counter step for all of them.
  */
 final class WorkLedger {
-  private static final int NUMBER_BITS = 48;
-  private static final long NUMBER_MASK = (1L << NUMBER_BITS) - 1;
+  private static final int PLACE_BITS = 16;
 
+  /** From one request's id to the next one's. */
+  static final long STEP = 1L << PLACE_BITS;
+
+  /** What a post answers once the queue pair is closed. */
+  static final int ENDED = -1;
+
+  private static final long CALL_NANOS = 1_000_000_000;
+
+  private final CallLock lock = new CallLock();
   private final int depth;
   private final int mask;
   private final long[] workIds;
@@ -21,7 +30,7 @@ final class WorkLedger {
   private final long[] heldUntil;
 
   /** Where this is among its completion queue's; set when it is added there. */
-  private long place;
+  private int place;
 
   private long posted;
   private long retired;
@@ -39,37 +48,67 @@ final class WorkLedger {
   }
 
   void placeAt(int newPlace) {
-    place = (long) newPlace << NUMBER_BITS;
+    place = newPlace;
   }
 
   static int placeOf(long id) {
-    return (int) (id >>> NUMBER_BITS);
+    return (int) (id & (STEP - 1));
+  }
+
+  private long idOf(long number) {
+    return number << PLACE_BITS | place;
   }
 
   int depth() {
     return depth;
   }
 
-  synchronized int inFlight() {
-    return (int) (posted - retired);
-  }
-
-  synchronized VerbsWorkException firstError() {
-    return firstError;
-  }
-
-  /** Posts what the credits allow; the number taken. */
-  synchronized int post(long pair, VerbsWorkBatch batch) {
-    int count = Math.min(batch.size(), depth - (int) (posted - retired));
-    if (count <= 0) {
-      return 0;
+  int inFlight() {
+    boolean inside = lock.enter();
+    try {
+      return (int) (posted - retired);
+    } finally {
+      leave(inside);
     }
+  }
+
+  VerbsWorkException firstError() {
+    boolean inside = lock.enter();
+    try {
+      return firstError;
+    } finally {
+      leave(inside);
+    }
+  }
+
+  private void leave(boolean inside) {
+    if (inside) {
+      lock.leave();
+    }
+  }
+
+  /** Posts what the credits allow; the number taken, or {@link #ENDED}. */
+  int post(long pair, VerbsWorkBatch batch) {
+    if (!lock.enter()) {
+      return ENDED;
+    }
+    try {
+      int count = Math.min(batch.size(), depth - (int) (posted - retired));
+      return count > 0 ? postInside(pair, batch, count) : 0;
+    } finally {
+      lock.leave();
+    }
+  }
+
+  private int postInside(long pair, VerbsWorkBatch batch, int count) {
     int first = batch.first();
-    batch.number(count, place, posted & NUMBER_MASK, NUMBER_MASK);
+    batch.writeOut(count, idOf(posted));
     int at = (int) posted & mask;
     int untilEnd = Math.min(count, workIds.length - at);
     batch.copyWorkIds(0, workIds, at, untilEnd);
-    batch.copyWorkIds(untilEnd, workIds, 0, count - untilEnd);
+    if (untilEnd < count) {
+      batch.copyWorkIds(untilEnd, workIds, 0, count - untilEnd);
+    }
     hold(batch, count);
     int code = VerbsWorkCalls.post(pair, batch.addressOf(first), count, batch.acceptedAddress());
     if (code == count) {
@@ -137,41 +176,63 @@ final class WorkLedger {
    * <p>Every request asks for its completion, so the next one has to be that of the oldest request
    * in flight. Any other would be taken for a request that may not be done at all.
    *
-   * @return where it stopped, at {@code to} at the latest
+   * @return where it stopped, at {@code to} at the latest; {@code from} if the queue pair is closed
    * @throws IllegalStateException if it is another one
    */
-  synchronized int retire(VerbsCompletions completions, int from, int to) {
-    long over = retired;
-    long end = posted;
-    long[] ids = workIds;
-    int at = from;
-    for (; at < to; at++) {
-      if (over == end || completions.rawId(at) != (place | (over & NUMBER_MASK))) {
-        if (placeOf(completions.rawId(at)) != placeOf(place)) {
-          break;
+  int retire(VerbsCompletions completions, int from, int to) {
+    if (!lock.enter()) {
+      return from;
+    }
+    try {
+      int due = (int) Math.min(to - from, posted - retired);
+      int done = completions.countDone(from, from + due, idOf(retired), STEP);
+      int at = (int) retired & mask;
+      int untilEnd = Math.min(done, workIds.length - at);
+      completions.name(from, workIds, at, untilEnd);
+      if (untilEnd < done) {
+        completions.name(from + untilEnd, workIds, 0, done - untilEnd);
+      }
+      int end = from + done < to ? nameEach(completions, from + done, to, retired + done) : to;
+      retired += end - from;
+      release();
+      return end;
+    } finally {
+      lock.leave();
+    }
+  }
+
+  /** Names one after the other, since some may have failed or be another queue's; where it ends. */
+  private int nameEach(VerbsCompletions completions, int from, int to, long first) {
+    long over = first;
+    for (int at = from; at < to; at++) {
+      long id = completions.rawId(at);
+      if (over == posted || id != idOf(over)) {
+        if (placeOf(id) != place) {
+          return at;
         }
         throw new IllegalStateException(unexpected(completions, at, over));
       }
-      completions.name(at, ids[(int) over & mask]);
+      completions.name(at, workIds, (int) over & mask, 1);
       over++;
       if (completions.status(at) != VerbsWorkCalls.SUCCESS) {
         failed(completions, at);
       }
     }
-    retired = over;
-    release();
-    return at;
+    return to;
   }
 
   private String unexpected(VerbsCompletions completions, int index, long expected) {
     String due =
         expected == posted
             ? "nothing is in flight"
-            : "request " + (expected & NUMBER_MASK) + " is the next of " + (posted - expected);
+            : "request "
+                + (idOf(expected) >>> PLACE_BITS)
+                + " is the next of "
+                + (posted - expected);
     return "queue pair "
         + completions.queuePairNumber(index)
         + " completed request "
-        + (completions.rawId(index) & NUMBER_MASK)
+        + (completions.rawId(index) >>> PLACE_BITS)
         + " with status "
         + completions.status(index)
         + ", but "
@@ -193,8 +254,18 @@ final class WorkLedger {
     }
   }
 
+  /** Whether no call is inside, or ends in time. */
+  boolean awaitIdle() {
+    return lock.awaitFree(CALL_NANOS);
+  }
+
+  /** Ends posts and completions; false if a call does not end in time. */
+  boolean end() {
+    return lock.close(CALL_NANOS);
+  }
+
   /** Gives everything back: the queue pair is destroyed, nothing of it can be in flight. */
-  synchronized void abandon() {
+  void abandon() {
     retired = posted;
     release();
   }

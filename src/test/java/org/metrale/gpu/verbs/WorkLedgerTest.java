@@ -23,10 +23,10 @@ final class WorkLedgerTest {
     SoftwareHost.use();
   }
 
-  /** Completions as a device writes them. */
+  /** Completions of this ledger as a device writes them. */
   private void come(long... numbers) {
     for (int i = 0; i < numbers.length; i++) {
-      done.rawId(i, numbers[i]);
+      done.rawId(i, numbers[i] * WorkLedger.STEP);
     }
     done.filled(numbers.length);
   }
@@ -73,13 +73,34 @@ final class WorkLedgerTest {
       batch.read(70, memory, 0, 8, memory.address(), memory.rkey());
       batch.read(71, memory, 8, 8, memory.address(), memory.rkey());
       assertEquals(2, ledger.post(VerbsWorkCalls.address(end.prepared.handle()), batch));
-      long another = 1L << 48;
-      come(0, another, another + 1, 1);
+      come(0, 0, 1, 1);
+      done.rawId(1, 1);
+      done.rawId(2, WorkLedger.STEP + 1);
       assertEquals(1, ledger.retire(done, 0, 4));
       assertEquals(1, ledger.inFlight());
       assertEquals(4, ledger.retire(done, 3, 4));
       assertEquals(0, ledger.inFlight());
       assertEquals(71, done.workId(3));
+    }
+  }
+
+  @Test
+  void nothingIsPostedOrTakenAfterTheEnd() throws Exception {
+    try (VerbsEnd end = connectedToItself()) {
+      VerbsMemoryRegion memory = end.memory(64, VerbsAccess.READ_WRITE);
+      VerbsWorkBatch batch = VerbsWorkBatch.allocate(1);
+      batch.read(70, memory, 0, 8, memory.address(), memory.rkey());
+      long pair = VerbsWorkCalls.address(end.prepared.handle());
+      assertEquals(1, ledger.post(pair, batch));
+      assertTrue(ledger.end());
+      batch.read(71, memory, 0, 8, memory.address(), memory.rkey());
+      assertEquals(WorkLedger.ENDED, ledger.post(pair, batch));
+      assertEquals(1, batch.size());
+      come(0);
+      assertEquals(0, ledger.retire(done, 0, 1));
+      assertEquals(1, ledger.inFlight());
+      ledger.abandon();
+      assertEquals(0, ledger.inFlight());
     }
   }
 
