@@ -19,6 +19,9 @@ import java.util.Properties;
  * then come, in order, a copy that the process has mapped already, the JavaCPP redist jars, the
  * loader's own search by soname, {@code CUDA_HOME}, the toolkit folders and the driver folder of
  * WSL.
+ *
+ * <p>It runs before the first call of a program, in a JVM that has not used a lambda, a record's
+ * own text or a format yet: each of those would cost more than the search.
  */
 final class LibrarySearch {
   /** One place to try. */
@@ -41,24 +44,29 @@ final class LibrarySearch {
    * The settings of the user that matter here, to see whether they changed since the last search.
    */
   String settings() {
-    return given("org.metrale." + name + ".path", "METRALE_" + upperName() + "_PATH")
-            .map(Setting::toString)
-            .orElse("")
-        + '|'
-        + given("org.metrale.library.path", "METRALE_LIBRARY_PATH")
-            .map(Setting::toString)
-            .orElse("");
+    return textOf(fileGiven()) + '|' + textOf(folderGiven());
+  }
+
+  private static String textOf(Optional<Setting> given) {
+    return given.isEmpty() ? "" : given.get().how() + '=' + given.get().value();
+  }
+
+  private Optional<Setting> fileGiven() {
+    return given("org.metrale." + name + ".path", "METRALE_" + upperName() + "_PATH");
+  }
+
+  private Optional<Setting> folderGiven() {
+    return given("org.metrale.library.path", "METRALE_LIBRARY_PATH");
   }
 
   /** Every place to try, best first. */
   List<Candidate> candidates() {
-    Optional<Setting> file =
-        given("org.metrale." + name + ".path", "METRALE_" + upperName() + "_PATH");
+    Optional<Setting> file = fileGiven();
     if (file.isPresent()) {
       return List.of(new Candidate(file.get().how(), file.get().value(), true, false, true));
     }
     List<Candidate> out = new ArrayList<>();
-    Optional<Setting> folder = given("org.metrale.library.path", "METRALE_LIBRARY_PATH");
+    Optional<Setting> folder = folderGiven();
     if (folder.isPresent() && folder.get().value().isEmpty()) {
       // Not the working directory, and not a bare name for the loader to search.
       return List.of(new Candidate(folder.get().how(), "", true, false, true));

@@ -205,8 +205,10 @@ public final class NativeLibrary {
    *     empty if the library is not available or has no way to tell
    */
   public Optional<String> version() {
-    return versionCode()
-        .map(code -> LibraryVersion.text(name, code) + (isEmulated() ? " EMULATED" : ""));
+    Optional<Integer> code = versionCode();
+    return code.isEmpty()
+        ? Optional.empty()
+        : Optional.of(LibraryVersion.text(name, code.get()) + (isEmulated() ? " EMULATED" : ""));
   }
 
   /**

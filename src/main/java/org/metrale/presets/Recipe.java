@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -46,10 +47,21 @@ final class Recipe {
       properties.get(inherited).clear();
     }
     // bytedeco's toolkit and system folders would come before the staged headers.
-    properties.get("platform.includepath").removeIf(folder -> folder.startsWith("/usr/"));
-    properties.get("platform.include").removeIf(file -> !Arrays.asList(includes).contains(file));
+    // Loops, since this runs before the first call of a program, which lambdas would delay.
+    Iterator<String> folders = properties.get("platform.includepath").iterator();
+    while (folders.hasNext()) {
+      if (folders.next().startsWith("/usr/")) {
+        folders.remove();
+      }
+    }
+    properties.get("platform.include").retainAll(Arrays.asList(includes));
     if (Loader.isLoadLibraries()) {
-      properties.get("global").removeIf(name -> !name.startsWith("org.metrale."));
+      Iterator<String> globals = properties.get("global").iterator();
+      while (globals.hasNext()) {
+        if (!globals.next().startsWith("org.metrale.")) {
+          globals.remove();
+        }
+      }
       // JavaCPP 1.5.10 writes "jni" and the global class's name over it for every structure.
       properties.put("platform.library", new Kept(properties.getProperty("platform.library")));
     }
