@@ -161,7 +161,7 @@ public abstract class NativeResource implements AutoCloseable {
       closeOwn();
       drain();
     } finally {
-      closer = null;
+      CLOSER.lazySet(this, null);
     }
     LeakReport.closed(watch);
     try {
@@ -204,25 +204,32 @@ public abstract class NativeResource implements AutoCloseable {
     } while (!uses.compareAndSet(seen, seen + CLOSING));
     boolean refused = true;
     try {
-      long begin = System.nanoTime();
-      for (seen = uses.get(); seen != CLOSING; seen = uses.get()) {
-        // A call that runs may have made one.
-        requireNoDependents(seen);
-        if (System.nanoTime() - begin > DRAIN_NANOS) {
-          throw new IllegalStateException(this + " has " + (seen & CALLS) + " calls running");
-        }
-        LockSupport.parkNanos(this, PAUSE_NANOS);
+      if (uses.get() != CLOSING) {
+        awaitCalls();
       }
       String user = lent ? PendingWork.userOf(this) : null;
       if (user != null) {
         throw new IllegalStateException(this + " is in use by " + user);
       }
-      uses.set(CLOSED);
+      // No fence: whoever still reads CLOSING here is let in no more than by CLOSED.
+      uses.setRelease(CLOSED);
       refused = false;
     } finally {
       if (refused) {
         uses.getAndAdd(-CLOSING);
       }
+    }
+  }
+
+  private void awaitCalls() {
+    long begin = System.nanoTime();
+    for (long seen = uses.get(); seen != CLOSING; seen = uses.get()) {
+      // A call that runs may have made one.
+      requireNoDependents(seen);
+      if (System.nanoTime() - begin > DRAIN_NANOS) {
+        throw new IllegalStateException(this + " has " + (seen & CALLS) + " calls running");
+      }
+      LockSupport.parkNanos(this, PAUSE_NANOS);
     }
   }
 
