@@ -6,6 +6,7 @@ import java.nio.file.StandardOpenOption;
 import java.time.temporal.ChronoUnit;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeLibrary;
+import org.metrale.gpu.cuda.CudaAttachment;
 import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.DeviceMemory;
 import org.metrale.gpu.cufile.CuFileBuffer;
@@ -25,16 +26,21 @@ final class ReadsProbe {
 
   private ReadsProbe() {}
 
+  @SuppressWarnings("try") // the attachment is there for the thread
   public static void main(String[] arguments) throws IOException {
     Path file = Path.of(arguments[0]);
     try (CudaContext context = CudaContext.openPrimary(0);
         DeviceMemory memory = DeviceMemory.allocate(context, BYTES)) {
-      for (int size : SIZES) {
-        // One thread and one piece: the call alone.
-        read(name("read-" + size), file, memory, 1, BYTES, size);
-      }
-      for (int threads = 1; threads <= 4; threads *= 2) {
-        read(name("split-" + threads), file, memory, threads, STEP, (int) BYTES);
+      // One thread and one piece: the call alone.
+      read("unattached", "read-" + SIZES[0], file, memory, 1, BYTES);
+      // Once, as the loop in C.
+      try (CudaAttachment here = context.attach()) {
+        for (int size : SIZES) {
+          read("checked", "read-" + size, file, memory, 1, BYTES);
+        }
+        for (int threads = 1; threads <= 4; threads *= 2) {
+          read("checked", "split-" + threads, file, memory, threads, STEP);
+        }
       }
     } catch (GpuException e) {
       System.err.println(e.getMessage());
@@ -51,8 +57,10 @@ final class ReadsProbe {
   }
 
   private static void read(
-      String work, Path file, DeviceMemory memory, int threads, long step, int size)
+      String subject, String work, Path file, DeviceMemory memory, int threads, long step)
       throws IOException {
+    int size =
+        work.startsWith("split-") ? (int) BYTES : Integer.parseInt(work.replaceAll("\\D", ""));
     CuFileOptions usual = CuFileOptions.defaults().withThreads(threads, step);
     // In the caller's thread, as C's loop; a deadline costs a hand-over to another one.
     CuFileOptions options =
@@ -79,7 +87,7 @@ final class ReadsProbe {
       for (int i = 0; i < nanos.length; i++) {
         nanos[i] = perRead(handle, buffer, size, piece);
       }
-      Probe.say(work, "checked", Level.of(NativeLibrary.CUFILE), "ns/op", nanos);
+      Probe.say(name(work), subject, Level.of(NativeLibrary.CUFILE), "ns/op", nanos);
     }
   }
 

@@ -14,6 +14,7 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordedFrame;
 import jdk.jfr.consumer.RecordedThread;
 import jdk.jfr.consumer.RecordingFile;
 import org.metrale.gpu.NativeLibrary;
@@ -149,9 +150,9 @@ final class ScaleProbe {
   /**
    * What the flight recorder saw of waiting.
    *
-   * @param others how often for a lock that no watchdog held, or parked
+   * @param others how often in this module for a lock that no watchdog held, or parked
    * @param watchdog how often for a lock of a communicator while the watchdog looked after it
-   * @param places how often at which place
+   * @param places how often at which place, also outside this module
    */
   private record Waits(int others, int watchdog, Map<String, Integer> places) {}
 
@@ -182,6 +183,9 @@ final class ScaleProbe {
               && thread.getJavaName().startsWith(WORKER)
               && !isStart(event)) {
             places.merge(place, 1, Integer::sum);
+            if (!isOurs(event)) {
+              continue;
+            }
             if (WATCHDOG.equals(holder(event))) {
               watchdog++;
             } else {
@@ -204,23 +208,39 @@ final class ScaleProbe {
     return thread == null || thread.getJavaName() == null ? "" : thread.getJavaName();
   }
 
+  /** Whether it waited in this module: a thread that ends waits for the JVM's own locks too. */
+  private static boolean isOurs(RecordedEvent event) {
+    return event.getStackTrace() == null
+        || event.getStackTrace().getFrames().stream().anyMatch(f -> isOurs(typeOf(f)));
+  }
+
+  private static boolean isOurs(String type) {
+    return type.startsWith("org.metrale.") && !type.startsWith("org.metrale.benchmarks.");
+  }
+
+  private static String typeOf(RecordedFrame frame) {
+    return frame.getMethod().getType().getName();
+  }
+
   private static boolean isStart(RecordedEvent event) {
     return event.getStackTrace() != null
         && event.getStackTrace().getFrames().stream()
-            .anyMatch(f -> f.getMethod().getType().getName().endsWith("CountDownLatch"));
+            .anyMatch(f -> typeOf(f).endsWith("CountDownLatch"));
   }
 
-  /** The methods of ours on the way to where somebody waited. */
+  /** The methods on the way to where somebody waited: ours, or who else's it is. */
   private static String place(RecordedEvent event) {
+    String type = event.getEventType().getName();
     if (event.getStackTrace() == null) {
-      return event.getEventType().getName();
+      return type;
     }
-    return event.getEventType().getName()
-        + " in "
+    boolean ours = isOurs(event);
+    return type
+        + (ours ? " in " : ", not counted, in ")
         + event.getStackTrace().getFrames().stream()
-            .filter(f -> f.getMethod().getType().getName().startsWith("org.metrale.gpu"))
+            .filter(f -> !ours || isOurs(typeOf(f)))
             .limit(3)
-            .map(f -> f.getMethod().getType().getName() + "." + f.getMethod().getName())
+            .map(f -> typeOf(f) + "." + f.getMethod().getName())
             .collect(Collectors.joining(" < "));
   }
 
