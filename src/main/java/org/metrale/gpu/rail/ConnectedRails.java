@@ -80,7 +80,13 @@ public final class ConnectedRails extends NativeResource {
   @SuppressWarnings("MustBeClosed") // free() closes the fence's memory
   static ConnectedRails connect(RailClient client, RailSet rails, Deadline deadline)
       throws IOException {
-    RailMemory fence = RailMemory.allocate(rails, rails.size(), VerbsAccess.LOCAL_WRITE);
+    RailMemory fence =
+        LocalStep.take(
+            client.terms().peer(),
+            LocalStep.tooLate("registering memory", "a region on each rail", rails.toString()),
+            () -> RailMemory.allocate(rails, rails.size(), VerbsAccess.LOCAL_WRITE),
+            deadline,
+            RailMemory::close);
     RailGeneration first = null;
     try {
       NavigableSet<Integer> every =
@@ -316,11 +322,12 @@ public final class ConnectedRails extends NativeResource {
     if (!order.memory().rails().equals(rails)) {
       throw new IllegalArgumentException(order.memory() + " is not on " + rails);
     }
-    if (!regionBytes.isEmpty()) {
-      RailTarget target = order.target();
-      long there = regionBytes.get(Objects.checkIndex(target.region(), regionBytes.size()));
-      Objects.checkFromIndexSize(target.offset(), order.lengthBytes(), there);
-    }
+    RailTarget target = order.target();
+    long there =
+        regionBytes.isEmpty()
+            ? Long.MAX_VALUE
+            : regionBytes.get(Objects.checkIndex(target.region(), regionBytes.size()));
+    Objects.checkFromIndexSize(target.offset(), order.lengthBytes(), there);
     List<RailLink> links = engine.links();
     long longest = links.stream().mapToLong(RailLink::maxMessageBytes).min().orElse(1);
     StripePlan plan =
