@@ -27,17 +27,20 @@ import org.metrale.gpu.wire.ServerFrame;
  * <p>Each rail has a bounded number of pieces in flight and takes the next when one is done, so
  * that each carries what it can. A rail that fails leaves rotation, and its pieces are done again
  * on the others; reads and writes may be done twice without harm, since a transfer is over only
- * when all of it is done. Failed rails, and only they, are rebuilt in the background by a new
- * handshake on a connection of their own, see {@link RailClient#rebuilding}. So is a rail whose
- * device says that it is lost, or that the address is gone that the peer was told; the rebuilt one
- * has the address that is best then.
+ * when all of it is done. What was written on a rail that failed is written again a second after
+ * its queue pair is gone: until then its packets may still come to the peer, and must not come when
+ * the transfer is over and something else is there. Failed rails, and only they, are rebuilt in the
+ * background by a new handshake on a connection of their own, see {@link RailClient#rebuilding}. So
+ * is a rail whose device says that it is lost, or that the address is gone that the peer was told;
+ * the rebuilt one has the address that is best then.
  *
  * <p><b>Threading:</b> safe for any number of threads. A blocking transfer is driven by the thread
  * that waits for it, others by a daemon thread.
  *
  * <p><b>Deadlines:</b> a request cannot be called back. A transfer that is given up, by its
  * deadline, by an interrupt or by a failure, takes the rails down that have pieces of it, and its
- * memory cannot be closed until they are.
+ * memory cannot be closed until they are. A write that was given up may still change the peer's
+ * memory for a moment: what is written to the same place at once may be undone by it.
  *
  * <p><b>Cleanup:</b> {@link #close()} is refused while a thread waits for a transfer; transfers
  * nobody waits for fail. A device that is stuck is given five seconds; what it may still use stays
