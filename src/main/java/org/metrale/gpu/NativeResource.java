@@ -127,6 +127,19 @@ public abstract class NativeResource implements AutoCloseable {
   protected abstract void free();
 
   /**
+   * Keeps what this object stands on open, for a call of {@link #free()} that may go on when that
+   * has returned.
+   *
+   * @return to be run once, when the call has returned
+   */
+  protected final Runnable keepNeeds() {
+    for (NativeResource need : needs) {
+      need.hold();
+    }
+    return () -> letGoOfFirst(needs.length);
+  }
+
+  /**
    * Closes what this object made for itself and nobody else closes. Called by {@link #close()} of
    * an open object before it looks whether anything else is open, by one thread at a time and never
    * after {@link #free()}; may refuse the close by throwing an {@link IllegalStateException}.

@@ -27,17 +27,20 @@ import org.metrale.gpu.wire.ServerFrame;
  * <p>Each rail has a bounded number of pieces in flight and takes the next when one is done, so
  * that each carries what it can. A rail that fails leaves rotation, and its pieces are done again
  * on the others; reads and writes may be done twice without harm, since a transfer is over only
- * when all of it is done. Failed rails, and only they, are rebuilt in the background by a new
- * handshake on a connection of their own, see {@link RailClient#rebuilding}. So is a rail whose
- * device says that it is lost, or that the address is gone that the peer was told; the rebuilt one
- * has the address that is best then.
+ * when all of it is done. What was written on a rail that failed is written again a second after
+ * its queue pair is gone: until then its packets may still come to the peer, and must not come when
+ * the transfer is over and something else is there. Failed rails, and only they, are rebuilt in the
+ * background by a new handshake on a connection of their own, see {@link RailClient#rebuilding}. So
+ * is a rail whose device says that it is lost, or that the address is gone that the peer was told;
+ * the rebuilt one has the address that is best then.
  *
  * <p><b>Threading:</b> safe for any number of threads. A blocking transfer is driven by the thread
  * that waits for it, others by a daemon thread.
  *
  * <p><b>Deadlines:</b> a request cannot be called back. A transfer that is given up, by its
  * deadline, by an interrupt or by a failure, takes the rails down that have pieces of it, and its
- * memory cannot be closed until they are.
+ * memory cannot be closed until they are. A write that was given up may still change the peer's
+ * memory for a moment: what is written to the same place at once may be undone by it.
  *
  * <p><b>Cleanup:</b> {@link #close()} is refused while a thread waits for a transfer; transfers
  * nobody waits for fail. A device that is stuck is given five seconds; what it may still use stays
@@ -80,7 +83,13 @@ public final class ConnectedRails extends NativeResource {
   @SuppressWarnings("MustBeClosed") // free() closes the fence's memory
   static ConnectedRails connect(RailClient client, RailSet rails, Deadline deadline)
       throws IOException {
-    RailMemory fence = RailMemory.allocate(rails, rails.size(), VerbsAccess.LOCAL_WRITE);
+    RailMemory fence =
+        LocalStep.take(
+            client.terms().peer(),
+            LocalStep.tooLate("registering memory", "a region on each rail", rails.toString()),
+            () -> RailMemory.allocate(rails, rails.size(), VerbsAccess.LOCAL_WRITE),
+            deadline,
+            RailMemory::close);
     RailGeneration first = null;
     try {
       NavigableSet<Integer> every =
@@ -316,11 +325,12 @@ public final class ConnectedRails extends NativeResource {
     if (!order.memory().rails().equals(rails)) {
       throw new IllegalArgumentException(order.memory() + " is not on " + rails);
     }
-    if (!regionBytes.isEmpty()) {
-      RailTarget target = order.target();
-      long there = regionBytes.get(Objects.checkIndex(target.region(), regionBytes.size()));
-      Objects.checkFromIndexSize(target.offset(), order.lengthBytes(), there);
-    }
+    RailTarget target = order.target();
+    long there =
+        regionBytes.isEmpty()
+            ? Long.MAX_VALUE
+            : regionBytes.get(Objects.checkIndex(target.region(), regionBytes.size()));
+    Objects.checkFromIndexSize(target.offset(), order.lengthBytes(), there);
     List<RailLink> links = engine.links();
     long longest = links.stream().mapToLong(RailLink::maxMessageBytes).min().orElse(1);
     StripePlan plan =

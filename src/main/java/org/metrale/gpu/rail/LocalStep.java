@@ -31,6 +31,37 @@ final class LocalStep {
     }
   }
 
+  /**
+   * Takes a step of a handshake.
+   *
+   * @param peer whom the handshake is with
+   * @param tooLate what is said if the device does not answer in time
+   * @param late is given the answer if it comes too late
+   */
+  static <T> T take(
+      String peer,
+      HandshakeException.Fault tooLate,
+      Supplier<T> step,
+      Deadline deadline,
+      Consumer<T> late)
+      throws HandshakeException {
+    try {
+      return take(step, deadline, late);
+    } catch (TimeoutException e) {
+      throw new HandshakeException(peer, tooLate, e);
+    }
+  }
+
+  /** That this side did not do its part in time. */
+  static HandshakeException.Fault tooLate(String field, String wanted, String where) {
+    return new HandshakeException.Fault(
+        HandshakeException.Reason.DEADLINE_PASSED,
+        field,
+        wanted,
+        "nothing in time",
+        "this side's " + where);
+  }
+
   /** Undoes something because of a failure that is about to be thrown. */
   static void undo(Throwable failure, Runnable step) {
     try {

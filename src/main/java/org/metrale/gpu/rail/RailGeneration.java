@@ -93,23 +93,15 @@ final class RailGeneration {
   private static RailEnd prepare(
       RailClient.Terms client, RailSet rails, int rail, Deadline deadline)
       throws HandshakeException {
-    try {
-      return LocalStep.take(
-          () -> RailEnd.prepare(rails, rail, VerbsAccess.LOCAL_READ, client.numbers()),
-          deadline,
-          RailEnd::closeQuietly);
-    } catch (TimeoutException e) {
-      String hint = "this side's device " + rails.specs().get(rail).device();
-      throw new HandshakeException(
-          client.peer(),
-          new HandshakeException.Fault(
-              HandshakeException.Reason.DEADLINE_PASSED,
-              "making rail[" + rail + "]",
-              "a queue pair",
-              "nothing in time",
-              hint),
-          e);
-    }
+    return LocalStep.take(
+        client.peer(),
+        LocalStep.tooLate(
+            "making rail[" + rail + "]",
+            "a queue pair",
+            "device " + rails.specs().get(rail).device()),
+        () -> RailEnd.prepare(rails, rail, VerbsAccess.LOCAL_READ, client.numbers()),
+        deadline,
+        RailEnd::closeQuietly);
   }
 
   private static LocalQueuePair standIn(ServerRecord known, PacketNumbers numbers) {

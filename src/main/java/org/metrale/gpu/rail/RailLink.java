@@ -63,6 +63,7 @@ final class RailLink implements RailChoice.Lane {
   private int freeCount;
   private RailStatus.State state = RailStatus.State.ACTIVE;
   private long failedAtNanos;
+  private long downAtNanos;
   private long movedAtNanos;
   private long lastTurn;
   private long carriedBytes;
@@ -107,6 +108,11 @@ final class RailLink implements RailChoice.Lane {
 
   boolean isDown() {
     return state.equals(RailStatus.State.DOWN);
+  }
+
+  /** Whether the queue pair has been gone for so long. */
+  boolean isDownFor(long nanos, long nowNanos) {
+    return isDown() && nowNanos - downAtNanos >= nanos;
   }
 
   /** Whether this is a rail of that connection. */
@@ -324,6 +330,7 @@ final class RailLink implements RailChoice.Lane {
   /** The queue pair is destroyed, or cannot be; what was in flight comes back. */
   private void bury(boolean isGone) {
     state = RailStatus.State.DOWN;
+    downAtNanos = System.nanoTime();
     for (int slot = 0; slot < pieces.length; slot++) {
       if (pieces[slot] != null && isGone) {
         owner.refused(this, release(slot), null);

@@ -6,6 +6,7 @@ import java.lang.System.Logger.Level;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
@@ -73,6 +74,9 @@ public final class RailServer extends NativeResource {
   @MustBeClosed
   public static RailServer start(RailSet rails, RailService service, RailServerOptions options)
       throws IOException {
+    // What it takes to close a connection: the JDK could not load it, ever, if it came to that
+    // when there are no descriptors left.
+    SocketChannel.open().close();
     ServerSocket listener = new ServerSocket();
     try {
       listener.bind(options.address());
@@ -136,10 +140,11 @@ public final class RailServer extends NativeResource {
     while (!closing) {
       try {
         admit(listener.accept());
-      } catch (IOException | RuntimeException | OutOfMemoryError e) {
+      } catch (IOException | RuntimeException | OutOfMemoryError | LinkageError e) {
         if (!closing) {
           LOG.log(Level.WARNING, "a client could not be accepted", e);
-          // Out of descriptors or threads, for example: trying again at once would fill the log.
+          // Out of descriptors, which loading a class needs too, or of threads, for example:
+          // trying again at once would fill the log.
           LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(100));
         }
       }

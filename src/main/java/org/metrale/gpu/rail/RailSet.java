@@ -1,6 +1,7 @@
 package org.metrale.gpu.rail;
 
 import com.google.errorprone.annotations.MustBeClosed;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -51,6 +52,9 @@ public final class RailSet extends NativeResource {
   /**
    * Opens the devices of all rails.
    *
+   * <p><b>Blocking:</b> {@link VerbsDevice#DEFAULT_CALL_TIMEOUT} for a device that does not answer,
+   * and as much again to close it.
+   *
    * @param specs the rails, 1 to 8, the first rail first
    * @return the set
    * @throws IllegalArgumentException if there are none or too many, or one names no device of this
@@ -60,15 +64,35 @@ public final class RailSet extends NativeResource {
    *     closed
    */
   @MustBeClosed
-  @SuppressWarnings("MustBeClosed") // the set closes them
   public static RailSet open(List<RailSpec> specs) {
+    return open(specs, VerbsDevice.DEFAULT_CALL_TIMEOUT);
+  }
+
+  /**
+   * Opens the devices of all rails.
+   *
+   * <p><b>Blocking:</b> that time for a device that does not answer, and as much again to close it.
+   *
+   * @param specs the rails, 1 to 8, the first rail first
+   * @param callTimeout how long a call on a device may take, now and later, see {@link
+   *     VerbsDevice#open(String, Duration)}
+   * @return the set
+   * @throws IllegalArgumentException if there are none or too many, one names no device of this
+   *     machine, or the time is not positive
+   * @throws org.metrale.gpu.LibraryUnavailableException if libibverbs is not available
+   * @throws org.metrale.gpu.verbs.VerbsException if a device cannot be opened; what was open is
+   *     closed
+   */
+  @MustBeClosed
+  @SuppressWarnings("MustBeClosed") // the set closes them
+  public static RailSet open(List<RailSpec> specs, Duration callTimeout) {
     requireCount(specs.size());
     List<VerbsDevice> devices = new ArrayList<>();
     List<VerbsProtectionDomain> domains = new ArrayList<>();
     RailSet out;
     try {
       for (RailSpec spec : specs) {
-        devices.add(VerbsDevice.open(spec.device()));
+        devices.add(VerbsDevice.open(spec.device(), callTimeout));
         domains.add(VerbsProtectionDomain.open(devices.get(devices.size() - 1)));
       }
       out = new RailSet(specs, devices, domains, null);

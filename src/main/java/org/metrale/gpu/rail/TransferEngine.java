@@ -1,9 +1,7 @@
 package org.metrale.gpu.rail;
 
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -24,12 +22,6 @@ final class TransferEngine implements RailLink.Owner {
   /** A piece that fails on this many rails in a row is itself what is wrong. */
   private static final int MOST_FAILURES = 4;
 
-  /**
-   * How long a written piece that failed rests before it is written again: its packets may be on
-   * their way yet, and must not come after what is written to that place next.
-   */
-  private static final long LATE_PACKET_NANOS = Duration.ofMillis(100).toNanos();
-
   /** How long devices may take to give up their queue pairs at the end. */
   private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
 
@@ -45,7 +37,7 @@ final class TransferEngine implements RailLink.Owner {
   private final List<RailLink> links = new ArrayList<>();
 
   /** Written pieces that failed, the first to be due first. */
-  private final Deque<Resting> resting = new ArrayDeque<>();
+  private final RestingPieces resting = new RestingPieces();
 
   /** Whether lost rails can come back. */
   private final boolean recovering;
@@ -53,8 +45,6 @@ final class TransferEngine implements RailLink.Owner {
   private boolean closed;
   private int nextTransfer;
   private final RailChoice choice = new RailChoice();
-
-  private record Resting(RailPiece piece, long dueNanos) {}
 
   TransferEngine(String peer, boolean recovering, Consumer<RailLink> onFailed) {
     this.peer = peer;
@@ -176,9 +166,7 @@ final class TransferEngine implements RailLink.Owner {
     for (int i = 0; i < links.size(); i++) {
       moved |= step(links.get(i), now);
     }
-    while (!resting.isEmpty() && now - resting.peekFirst().dueNanos() >= 0) {
-      giveBack(resting.pollFirst().piece());
-    }
+    resting.wake(now);
     moved |= deal();
     sweep(now);
     return moved;
@@ -293,7 +281,7 @@ final class TransferEngine implements RailLink.Owner {
     if (isHopeless || transfer.isDone() || transfer.order().direction().equals(Direction.READ)) {
       giveBack(piece);
     } else {
-      resting.addLast(new Resting(piece, System.nanoTime() + LATE_PACKET_NANOS));
+      resting.add(piece, link);
     }
     if (isHopeless) {
       Reason why = isPeers(cause) ? Reason.PEER_REFUSED : Reason.LOCAL_FAULT;
@@ -389,8 +377,7 @@ final class TransferEngine implements RailLink.Owner {
         }
       }
       boolean isOver = closeAll(links);
-      resting.forEach(one -> giveBack(one.piece()));
-      resting.clear();
+      resting.giveBackAll();
       transfers.clear();
       return isOver;
     } finally {

@@ -1,5 +1,6 @@
 package org.metrale.gpu.tool;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -10,16 +11,19 @@ import org.metrale.gpu.verbs.VerbsPort;
 
 /** RDMA devices with their ports and the address that a connection would use. */
 final class VerbsFacts {
+  /** Less than the whole section has, so that it is said which device does not answer. */
+  private static final Duration CALL_LIMIT = Duration.ofSeconds(3);
+
   private VerbsFacts() {}
 
   static void examine(Map<String, Object> out) {
-    List<String> names = VerbsDevice.list();
+    List<String> names = VerbsDevice.list(CALL_LIMIT);
     List<Map<String, Object>> devices = new ArrayList<>();
     boolean active = false;
     for (String name : names) {
       Map<String, Object> device = new LinkedHashMap<>();
       device.put("device", name);
-      try (VerbsDevice open = VerbsDevice.open(name)) {
+      try (VerbsDevice open = VerbsDevice.open(name, CALL_LIMIT)) {
         device.put("firmware", open.firmwareVersion());
         List<Map<String, Object>> ports = new ArrayList<>();
         for (VerbsPort port : open.ports()) {

@@ -243,6 +243,12 @@ final class VerbsCalls {
         detail);
   }
 
+  static VerbsException unfinished(String call, String detail) {
+    int errno = verbs.metrale_ibv_errno(verbs.METRALE_IBV_ETIMEDOUT);
+    return VerbsException.unfinished(
+        call, errno, text(out -> verbs.metrale_ibv_errno_symbol(errno, out, TEXT_BYTES)), detail);
+  }
+
   static String text(TextCall call) {
     byte[] out = new byte[TEXT_BYTES];
     call.write(out);

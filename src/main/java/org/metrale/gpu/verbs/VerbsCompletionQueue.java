@@ -9,6 +9,7 @@ import java.util.Arrays;
 import java.util.function.Function;
 import org.metrale.gpu.NativeResource;
 import org.metrale.verbs.ibv_comp_channel;
+import org.metrale.verbs.ibv_context;
 import org.metrale.verbs.ibv_cq;
 
 /**
@@ -62,17 +63,21 @@ public final class VerbsCompletionQueue extends NativeResource {
    */
   @MustBeClosed
   public static VerbsCompletionQueue open(VerbsDevice device, int entries) {
-    return device.with(
-        context -> {
-          ibv_comp_channel channel = VerbsObjectCalls.createChannel(context);
-          try {
-            return new VerbsCompletionQueue(
-                device, channel, VerbsObjectCalls.createCompletionQueue(context, entries, channel));
-          } catch (RuntimeException | Error e) {
-            VerbsObjectCalls.destroyChannel(channel);
-            throw e;
-          }
-        });
+    return device.within(
+        "ibv_create_cq",
+        () -> device.with(context -> make(device, context, entries)),
+        VerbsCompletionQueue::close);
+  }
+
+  private static VerbsCompletionQueue make(VerbsDevice device, ibv_context context, int entries) {
+    ibv_comp_channel channel = VerbsObjectCalls.createChannel(context);
+    try {
+      return new VerbsCompletionQueue(
+          device, channel, VerbsObjectCalls.createCompletionQueue(context, entries, channel));
+    } catch (RuntimeException | Error e) {
+      VerbsObjectCalls.destroyChannel(channel);
+      throw e;
+    }
   }
 
   /**
@@ -296,6 +301,10 @@ public final class VerbsCompletionQueue extends NativeResource {
     if (!lock.close(CALL_NANOS)) {
       throw new IllegalStateException(this + " is left as it is: a call does not end");
     }
+    device.end("ibv_destroy_cq", 0, this::destroy, keepNeeds());
+  }
+
+  private void destroy() {
     try {
       VerbsObjectCalls.destroyCompletionQueue(handle);
     } finally {

@@ -1,56 +1,146 @@
 package org.metrale.gpu.verbs;
 
 import com.google.errorprone.annotations.MustBeClosed;
+import java.time.Duration;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Supplier;
+import org.metrale.gpu.CallLimit;
 import org.metrale.gpu.NativeResource;
 import org.metrale.verbs.ibv_context;
 
 /**
  * An RDMA device, opened.
  *
- * <p><b>Threading:</b> safe for any number of threads. <b>Blocking:</b> asking the driver may take
- * milliseconds.
+ * <p><b>Blocking:</b> asking the driver takes milliseconds, and at most the time given at opening:
+ * that holds for every call on this device and on what is made on it that makes, asks, changes or
+ * ends something. One that takes longer throws a {@link VerbsException} that {@linkplain
+ * VerbsException#isUnfinished() says so}; it keeps a thread of this layer and everything that it
+ * uses open, and what it makes after all is closed at once. Posting and reaping are calls into the
+ * device's own memory, without a limit.
+ *
+ * <p><b>Threading:</b> safe for any number of threads.
  */
 public final class VerbsDevice extends NativeResource {
+  /** How long a call may take if nothing else is said. */
+  public static final Duration DEFAULT_CALL_TIMEOUT = Duration.ofSeconds(30);
+
   /** What Linux's driver of that name says of its maker. */
   private static final int SOFT_ROCE_VENDOR = 0xffffff;
 
+  /** Registering takes its time by the page. */
+  private static final Duration FOR_EACH_GIB = Duration.ofSeconds(4);
+
   private final String name;
   private final ibv_context context;
+  private final VerbsCallers callers;
 
-  private VerbsDevice(String name, ibv_context context) {
+  private VerbsDevice(String name, ibv_context context, VerbsCallers callers) {
     this.name = name;
     this.context = context;
+    this.callers = callers;
   }
 
   /**
    * The devices present now.
    *
+   * <p><b>Blocking:</b> {@link #DEFAULT_CALL_TIMEOUT} at most.
+   *
    * @return their names, in the kernel's order; empty on a machine without RDMA
    * @throws org.metrale.gpu.LibraryUnavailableException if libibverbs is not available
-   * @throws VerbsException if the kernel refuses the list
+   * @throws VerbsException if the kernel refuses the list, or does not answer in time
    */
   public static List<String> list() {
+    return list(DEFAULT_CALL_TIMEOUT);
+  }
+
+  /**
+   * The devices present now.
+   *
+   * <p><b>Blocking:</b> until the time is over at the latest.
+   *
+   * @param timeout how long to wait at most
+   * @return their names, in the kernel's order; empty on a machine without RDMA
+   * @throws org.metrale.gpu.LibraryUnavailableException if libibverbs is not available
+   * @throws VerbsException if the kernel refuses the list, or does not answer in time
+   * @throws IllegalArgumentException if the time is not positive
+   * @wraps {@code ibv_get_device_list}; verbs.h
+   */
+  public static List<String> list(Duration timeout) {
+    VerbsCallers callers = new VerbsCallers(timeout);
     VerbsLibrary.require();
-    return VerbsCalls.deviceNames();
+    return callers.within(
+        new VerbsCallers.Call("ibv_get_device_list", "all devices"),
+        VerbsCalls::deviceNames,
+        names -> {});
   }
 
   /**
    * Opens a device by name.
+   *
+   * <p><b>Blocking:</b> {@link #DEFAULT_CALL_TIMEOUT} at most, as for every call on it.
    *
    * @param name for example {@code mlx5_0}
    * @return the device; close it after everything that was made on it
    * @throws org.metrale.gpu.LibraryUnavailableException if libibverbs is not available
    * @throws IllegalArgumentException if there is no such device; the message names those that there
    *     are
-   * @throws VerbsException if it cannot be opened
+   * @throws VerbsException if it cannot be opened, or has not been in time
    * @wraps {@code ibv_open_device}; verbs.h
    */
   @MustBeClosed
   public static VerbsDevice open(String name) {
+    return open(name, DEFAULT_CALL_TIMEOUT);
+  }
+
+  /**
+   * Opens a device by name.
+   *
+   * <p><b>Blocking:</b> until the time is over at the latest.
+   *
+   * @param name for example {@code mlx5_0}
+   * @param callTimeout how long opening, and any other call on the device, may take; registering
+   *     and deregistering memory gets four seconds more for each GiB. With {@code
+   *     ChronoUnit.FOREVER.getDuration()} calls are made in the caller's thread, as fast as in C
+   *     and as long
+   * @return the device; close it after everything that was made on it
+   * @throws org.metrale.gpu.LibraryUnavailableException if libibverbs is not available
+   * @throws IllegalArgumentException if there is no such device, the message names those that there
+   *     are; or if the time is not positive
+   * @throws VerbsException if it cannot be opened, or has not been in time
+   * @wraps {@code ibv_open_device}; verbs.h
+   */
+  @MustBeClosed
+  public static VerbsDevice open(String name, Duration callTimeout) {
+    VerbsCallers callers = new VerbsCallers(callTimeout);
     VerbsLibrary.require();
-    return new VerbsDevice(name, VerbsCalls.openDevice(name));
+    ibv_context context =
+        callers.within(
+            new VerbsCallers.Call("ibv_open_device", "device=" + name),
+            () -> VerbsCalls.openDevice(name),
+            VerbsCalls::closeDevice);
+    return new VerbsDevice(name, context, callers);
+  }
+
+  /**
+   * How long a call on this device may take.
+   *
+   * @return as given at opening
+   */
+  public Duration callTimeout() {
+    return callers.limit();
+  }
+
+  /**
+   * How many calls on this device were given up waiting for and have not returned. Each keeps a
+   * thread of this layer; from 16 on no more are made until one returns, but those that end
+   * something.
+   *
+   * @return their number now
+   */
+  public int unfinishedCalls() {
+    return callers.late();
   }
 
   /**
@@ -69,7 +159,7 @@ public final class VerbsDevice extends NativeResource {
    * @throws IllegalStateException if this device is closed
    */
   public String firmwareVersion() {
-    return using(() -> VerbsCalls.firmwareVersion(context));
+    return ask("ibv_query_device", VerbsCalls::firmwareVersion);
   }
 
   /**
@@ -81,7 +171,7 @@ public final class VerbsDevice extends NativeResource {
    * @wraps {@code ibv_query_device}; verbs.h
    */
   public boolean isSoftRoce() {
-    return using(() -> VerbsCalls.vendor(context) == SOFT_ROCE_VENDOR);
+    return ask("ibv_query_device", VerbsCalls::vendor) == SOFT_ROCE_VENDOR;
   }
 
   /**
@@ -93,7 +183,7 @@ public final class VerbsDevice extends NativeResource {
    * @wraps {@code ibv_query_port}, {@code ibv_query_gid_ex}; verbs.h
    */
   public List<VerbsPort> ports() {
-    return using(() -> VerbsCalls.ports(context));
+    return ask("ibv_query_port", VerbsCalls::ports);
   }
 
   /**
@@ -105,7 +195,7 @@ public final class VerbsDevice extends NativeResource {
    * @wraps {@code ibv_query_device}; verbs.h
    */
   public VerbsLimits limits() {
-    return using(() -> VerbsCalls.limits(context));
+    return ask("ibv_query_device", VerbsCalls::limits);
   }
 
   /**
@@ -118,17 +208,56 @@ public final class VerbsDevice extends NativeResource {
    * @wraps {@code ibv_query_port}, {@code ibv_query_gid_ex}; verbs.h
    */
   public VerbsPort port(int portNumber) {
-    return using(() -> VerbsCalls.readPort(context, portNumber));
+    return ask("ibv_query_port", handle -> VerbsCalls.readPort(handle, portNumber));
   }
 
-  /** Runs a call with the handle while this cannot be closed. */
+  /** Runs a call that does not wait, with the handle, while this cannot be closed. */
   <T> T with(Function<ibv_context, T> call) {
     return using(() -> call.apply(context));
   }
 
+  private <T> T ask(String call, Function<ibv_context, T> question) {
+    return within(call, () -> with(question), answer -> {});
+  }
+
+  /**
+   * Makes a call on this device or on something of it, within this device's time.
+   *
+   * @param call the C name
+   * @param work keeps open what it uses
+   * @param tooLate takes the answer if nobody waits for it any more
+   */
+  <T> T within(String call, Supplier<T> work, Consumer<? super T> tooLate) {
+    return callers.within(about(call), work, tooLate);
+  }
+
+  /** Makes a call that takes the longer the more bytes it is about. */
+  <T> T within(
+      String call, long bytes, Supplier<T> work, Runnable after, Consumer<? super T> tooLate) {
+    return callers.within(timeFor(bytes), about(call), work, after, tooLate);
+  }
+
+  /**
+   * Makes a call that ends something of this device.
+   *
+   * @param after lets go of what the call uses, when it has returned
+   */
+  void end(String call, long bytes, Runnable work, Runnable after) {
+    callers.end(timeFor(bytes), about(call), work, after);
+  }
+
+  private VerbsCallers.Call about(String call) {
+    return new VerbsCallers.Call(call, "device=" + name);
+  }
+
+  private Duration timeFor(long bytes) {
+    Duration limit = callers.limit();
+    return CallLimit.isLimited(limit) ? limit.plus(FOR_EACH_GIB.multipliedBy(bytes >> 30)) : limit;
+  }
+
   @Override
   protected void free() {
-    VerbsCalls.closeDevice(context);
+    end("ibv_close_device", 0, () -> VerbsCalls.closeDevice(context), keepNeeds());
   }
 
   @Override

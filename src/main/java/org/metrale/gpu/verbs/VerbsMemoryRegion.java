@@ -6,9 +6,12 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
 import org.bytedeco.javacpp.Pointer;
 import org.metrale.gpu.NativeResource;
 import org.metrale.verbs.ibv_mr;
+import org.metrale.verbs.ibv_pd;
 
 /**
  * Memory that an adapter may use, of any length.
@@ -136,9 +139,10 @@ public final class VerbsMemoryRegion extends NativeResource {
   @MustBeClosed
   public static VerbsMemoryRegion ofDmaBuf(
       VerbsProtectionDomain domain, VerbsDmaBuf part, VerbsAccess access) {
-    RegionMemory memory = RegionMemory.unmapped(part.address(), part.lengthBytes());
-    return domain.with(
-        pd -> takeOver(domain, memory, VerbsObjectCalls.registerDmaBuf(pd, part, access.flags())));
+    return register(
+        domain,
+        RegionMemory.unmapped(part.address(), part.lengthBytes()),
+        pd -> VerbsObjectCalls.registerDmaBuf(pd, part, access.flags()));
   }
 
   /** Registers memory by an address that is not the CPU's to use. */
@@ -151,18 +155,35 @@ public final class VerbsMemoryRegion extends NativeResource {
   @MustBeClosed
   private static VerbsMemoryRegion register(
       VerbsProtectionDomain domain, RegionMemory memory, VerbsAccess access) {
-    try {
-      return domain.with(
-          pd ->
-              takeOver(
-                  domain,
-                  memory,
-                  VerbsObjectCalls.register(
-                      pd, memory.address(), memory.lengthBytes(), access.flags())));
-    } catch (RuntimeException | Error e) {
-      memory.free();
-      throw e;
-    }
+    return register(
+        domain,
+        memory,
+        pd ->
+            VerbsObjectCalls.register(pd, memory.address(), memory.lengthBytes(), access.flags()));
+  }
+
+  /** The memory is freed if nothing comes of it, but not before the device has answered. */
+  @MustBeClosed
+  @SuppressWarnings("MustBeClosed") // its callers' callers close it
+  private static VerbsMemoryRegion register(
+      VerbsProtectionDomain domain, RegionMemory memory, Function<ibv_pd, ibv_mr> call) {
+    AtomicBoolean taken = new AtomicBoolean();
+    return domain
+        .device()
+        .within(
+            "ibv_reg_mr",
+            memory.lengthBytes(),
+            () -> {
+              VerbsMemoryRegion out = domain.with(pd -> takeOver(domain, memory, call.apply(pd)));
+              taken.set(true);
+              return out;
+            },
+            () -> {
+              if (!taken.get()) {
+                memory.free();
+              }
+            },
+            VerbsMemoryRegion::close);
   }
 
   /** Takes a registration over; if that fails, as for want of memory, it is ended. */
@@ -280,6 +301,10 @@ public final class VerbsMemoryRegion extends NativeResource {
   /** If the adapter does not let go of the memory, that stays allocated. */
   @Override
   protected void free() {
+    domain.device().end("ibv_dereg_mr", lengthBytes(), this::deregister, keepNeeds());
+  }
+
+  private void deregister() {
     VerbsObjectCalls.deregister(handle);
     REGISTERED.remove(memory);
     memory.free();

@@ -16,7 +16,12 @@ public final class VerbsPreparedQueuePair extends NativeResource {
   private final VerbsRoute route;
   private final ibv_qp handle;
   private final WorkLedger ledger;
-  private boolean connected;
+  private final int number;
+
+  /** Whether a call to connect it has begun and not returned. */
+  private volatile boolean connecting;
+
+  private volatile boolean connected;
 
   private VerbsPreparedQueuePair(
       VerbsProtectionDomain domain,
@@ -32,6 +37,7 @@ public final class VerbsPreparedQueuePair extends NativeResource {
     this.route = route;
     this.handle = handle;
     this.ledger = ledger;
+    this.number = VerbsObjectCalls.number(handle);
   }
 
   /**
@@ -67,17 +73,23 @@ public final class VerbsPreparedQueuePair extends NativeResource {
     WorkLedger ledger = new WorkLedger(depth);
     queue.add(ledger);
     try {
-      return domain.with(
-          pd ->
-              queue.with(
-                  cq ->
-                      new VerbsPreparedQueuePair(
-                          domain,
-                          queue,
-                          granted,
-                          route,
-                          VerbsObjectCalls.createQueuePair(pd, cq, granted),
-                          ledger)));
+      return domain
+          .device()
+          .within(
+              "ibv_create_qp",
+              () ->
+                  domain.with(
+                      pd ->
+                          queue.with(
+                              cq ->
+                                  new VerbsPreparedQueuePair(
+                                      domain,
+                                      queue,
+                                      granted,
+                                      route,
+                                      VerbsObjectCalls.createQueuePair(pd, cq, granted),
+                                      ledger))),
+              VerbsPreparedQueuePair::close);
     } catch (RuntimeException | Error e) {
       queue.remove(ledger);
       throw e;
@@ -88,10 +100,9 @@ public final class VerbsPreparedQueuePair extends NativeResource {
    * The queue pair's number.
    *
    * @return 24 bits
-   * @throws IllegalStateException if this is closed or connected
    */
   public int number() {
-    return using(() -> VerbsObjectCalls.number(handle));
+    return number;
   }
 
   /**
@@ -147,7 +158,8 @@ public final class VerbsPreparedQueuePair extends NativeResource {
    * @param remote the queue pair at the other end
    * @return the connected queue pair
    * @throws VerbsException if it cannot; this object is still open then, to be closed. The message
-   *     has the peer's address, the own one and why it was chosen
+   *     has the peer's address, the own one and why it was chosen. A call that has not returned in
+   *     time has to return before this can be closed
    * @throws IllegalArgumentException if the peer has no address that this port can reach
    * @throws IllegalStateException if this is closed or connected
    * @wraps {@code ibv_modify_qp}; verbs.h
@@ -157,14 +169,27 @@ public final class VerbsPreparedQueuePair extends NativeResource {
     if (route.isRoce() && remote.gid().isZero()) {
       throw new IllegalArgumentException("with RoCE a peer needs a GID: " + remote);
     }
+    if (connected || connecting) {
+      throw new IllegalStateException(this + " has been connected, or is just being");
+    }
+    connecting = true;
     VerbsQueuePair out =
-        using(
-            () -> {
-              VerbsObjectCalls.connect(handle, settings.path(), route, remote);
-              return VerbsQueuePair.takeOver(this, remote);
-            });
-    connected = true;
+        queue
+            .device()
+            .within(
+                "ibv_modify_qp",
+                0,
+                () -> using(() -> connectNow(remote)),
+                () -> connecting = false,
+                VerbsQueuePair::close);
     close();
+    return out;
+  }
+
+  private VerbsQueuePair connectNow(VerbsRemote remote) {
+    VerbsObjectCalls.connect(handle, settings.path(), route, remote);
+    VerbsQueuePair out = VerbsQueuePair.takeOver(this, remote);
+    connected = true;
     return out;
   }
 
@@ -192,11 +217,15 @@ public final class VerbsPreparedQueuePair extends NativeResource {
   @Override
   protected void free() {
     if (!connected) {
-      try {
-        VerbsObjectCalls.destroyQueuePair(handle);
-      } finally {
-        queue.remove(ledger);
-      }
+      queue.device().end("ibv_destroy_qp", 0, this::destroy, keepNeeds());
+    }
+  }
+
+  private void destroy() {
+    try {
+      VerbsObjectCalls.destroyQueuePair(handle);
+    } finally {
+      queue.remove(ledger);
     }
   }
 

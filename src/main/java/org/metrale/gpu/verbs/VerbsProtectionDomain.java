@@ -32,8 +32,13 @@ public final class VerbsProtectionDomain extends NativeResource {
    */
   @MustBeClosed
   public static VerbsProtectionDomain open(VerbsDevice device) {
-    return device.with(
-        context -> new VerbsProtectionDomain(device, VerbsObjectCalls.allocateDomain(context)));
+    return device.within(
+        "ibv_alloc_pd",
+        () ->
+            device.with(
+                context ->
+                    new VerbsProtectionDomain(device, VerbsObjectCalls.allocateDomain(context))),
+        VerbsProtectionDomain::close);
   }
 
   /**
@@ -52,7 +57,7 @@ public final class VerbsProtectionDomain extends NativeResource {
 
   @Override
   protected void free() {
-    VerbsObjectCalls.freeDomain(handle);
+    device.end("ibv_dealloc_pd", 0, () -> VerbsObjectCalls.freeDomain(handle), keepNeeds());
   }
 
   @Override

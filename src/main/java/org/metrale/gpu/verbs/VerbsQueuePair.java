@@ -133,11 +133,18 @@ public final class VerbsQueuePair extends NativeResource {
    * @wraps {@code ibv_modify_qp}; verbs.h
    */
   public void abort() {
-    using(
-        () -> {
-          VerbsObjectCalls.abort(handle);
-          return null;
-        });
+    boolean unused =
+        queue
+            .device()
+            .within(
+                "ibv_modify_qp",
+                () ->
+                    using(
+                        () -> {
+                          VerbsObjectCalls.abort(handle);
+                          return true;
+                        }),
+                done -> {});
   }
 
   @Override
@@ -153,6 +160,10 @@ public final class VerbsQueuePair extends NativeResource {
    */
   @Override
   protected void free() {
+    queue.device().end("ibv_destroy_qp", 0, this::destroy, keepNeeds());
+  }
+
+  private void destroy() {
     try {
       if (!ledger.end()) {
         throw new IllegalStateException(this + " is left as it is: a call does not end");

@@ -71,6 +71,7 @@ final class RailDeviceTest {
   /** Each of these calls of this side never returns. */
   @ParameterizedTest
   @CsvSource({
+    "ibv_reg_mr call=1, DEADLINE_PASSED, registering memory",
     "ibv_create_cq call=1, DEADLINE_PASSED, making rail[0]",
     "ibv_create_qp device=1 call=1, DEADLINE_PASSED, making rail[1]",
     "ibv_modify_qp device=1 call=2, LOCAL_FAULT, connecting rail[1] of 2",

@@ -289,6 +289,9 @@ final class RailHostilePeerTest {
 
   /** Lets one client after the other in, where there is room for one. */
   static final class StuckProbe {
+    /** For a device that answers, on a machine that is busy. */
+    private static final Duration ENOUGH = Duration.ofSeconds(3);
+
     private StuckProbe() {}
 
     /** Runs it. */
@@ -301,7 +304,7 @@ final class RailHostilePeerTest {
           RailServer.start(
               rails,
               service,
-              RailServerOptions.loopback().withLimits(1, SHORT, MemoryLedger.of(0)));
+              RailServerOptions.loopback().withLimits(1, ENOUGH, MemoryLedger.of(0)));
       ask(server);
       System.out.println("first=" + server.connectedSoFar());
       while (server.connectedSoFar() < 2) {

@@ -293,7 +293,38 @@ final class RdmaFaultTest {
     }
   }
 
+  /** What was sent on a rail that failed arrives when other bytes are there already. */
   @Order(11)
+  @Test
+  void packetsThatComeLateUndoNoLaterWrite() throws Exception {
+    try (PeerProcess peer = peer(RailDialect.READ_WRITE, RailPeer.Death.NEVER);
+        RailSet rails = rails(2, 3);
+        RailMemory memory = RailMemory.allocate(rails, 2 * BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected =
+            peer.client().rebuilding(true).inPiecesOf(65_536).connect(rails, LIMIT)) {
+      memory.write(0, RailHost.bytes(11, 2 * BYTES));
+      long written = RailPeer.sum(memory, BYTES, BYTES);
+      for (int round = 0; round < 3; round++) {
+        until("the rails do not come back", () -> allActive(connected));
+        Shell.run("tc qdisc add dev r1a root netem delay 600ms limit 100000");
+        RailTransfer first =
+            connected.writeAsync(memory, 0, START, BYTES, TransferTerms.within(LIMIT));
+        while (first.doneBytes() < BYTES / 16) {
+          Thread.sleep(1);
+        }
+        connected.takeDown(1, "a drill");
+        first.stage().toCompletableFuture().join();
+        connected.write(memory, BYTES, START, BYTES, LIMIT);
+        assertEquals(written, peer.sum(0, BYTES));
+        // By now all that was under way has come.
+        Thread.sleep(1000);
+        assertEquals(written, peer.sum(0, BYTES), "a late packet has undone a write");
+        Shell.run("tc qdisc del dev r1a root");
+      }
+    }
+  }
+
+  @Order(12)
   @Timeout(3600) // ten thousand, if asked for
   @Test
   void connectingAndClosingLeavesNothing(TestReporter reporter) throws Exception {

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicReference;
@@ -31,11 +33,17 @@ final class RdmaSoakTest {
   private static final Duration LIMIT = Duration.ofSeconds(120);
   private static final int ARENA = 16 << 20;
   private static final int LONGEST = 8 << 20;
+  private static final int REMEMBERED = 200;
 
   private final long seed = Long.getLong("metrale.soak.seed", System.nanoTime());
   private final Random random = new Random(seed);
   private final byte[] pool = new byte[LONGEST + (1 << 16)];
   private final byte[] shadow = new byte[ARENA];
+
+  /** The last writes, the newest first. */
+  private final Deque<Written> written = new ArrayDeque<>();
+
+  private record Written(int number, int offset, int from, int length) {}
 
   @Test
   void randomTransfersUnderRandomFaults(TestReporter reporter) throws Exception {
@@ -84,6 +92,10 @@ final class RdmaSoakTest {
       int from = random.nextInt(pool.length - length + 1);
       System.arraycopy(pool, from, shadow, offset, length);
       memory.write(0, ByteBuffer.wrap(pool, from, length));
+      written.addFirst(new Written(number, offset, from, length));
+      if (written.size() > REMEMBERED) {
+        written.removeLast();
+      }
       if (random.nextBoolean()) {
         connected.write(memory, 0, target, length, LIMIT);
       } else {
@@ -94,10 +106,39 @@ final class RdmaSoakTest {
     // Else what an earlier read has left there could stand for what this one did not bring.
     RailPeer.poison(memory, length);
     connected.read(memory, 0, target, length, LIMIT);
-    assertEquals(
-        -1,
-        RailHost.read(memory, 0, length).mismatch(ByteBuffer.wrap(shadow, offset, length)),
-        () -> "transfer " + number + " of " + length + " at " + offset + ", seed " + seed);
+    ByteBuffer found = RailHost.read(memory, 0, length);
+    int wrong = found.mismatch(ByteBuffer.wrap(shadow, offset, length));
+    if (wrong >= 0) {
+      RailPeer.poison(memory, length);
+      connected.read(memory, 0, target, length, LIMIT);
+      boolean isStill = RailHost.read(memory, 0, length).equals(found);
+      throw new AssertionError(
+          ("transfer %d of %d at %d, seed %d: wrong from %d on: %s; read again it is %s; %s")
+              .formatted(
+                  number,
+                  length,
+                  offset,
+                  seed,
+                  wrong,
+                  origin(found, wrong, offset),
+                  isStill ? "the same" : "different",
+                  connected.status()));
+    }
+  }
+
+  /** Whose bytes those are that were found. */
+  private String origin(ByteBuffer found, int at, int offset) {
+    int place = offset + at;
+    int count = Math.min(16, found.limit() - at);
+    StringBuilder out = new StringBuilder();
+    for (Written one : written) {
+      if (place >= one.offset && place + count <= one.offset + one.length) {
+        ByteBuffer bytes = ByteBuffer.wrap(pool, one.from + place - one.offset, count);
+        boolean isIt = bytes.equals(found.slice(at, count));
+        out.append(isIt ? "the bytes of " : "not those of ").append(one).append(' ');
+      }
+    }
+    return out.isEmpty() ? "of no remembered write" : out.toString();
   }
 
   /** A request beyond the end: it fails, and the rail that it took down comes back. */

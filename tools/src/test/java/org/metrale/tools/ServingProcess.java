@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
-/** A {@code rail serve} on the software GPU host that has begun to listen. */
+/** A {@code rail serve} that has begun to listen. */
 final class ServingProcess implements AutoCloseable {
   private static final long SECONDS = 60;
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -21,11 +21,21 @@ final class ServingProcess implements AutoCloseable {
   private final BufferedReader out;
   private final JsonNode beginning;
 
+  /** On the software GPU host. */
   ServingProcess(String... arguments) throws IOException {
+    this(List.of(ToolProcess.onEmulator(arguments)));
+  }
+
+  /** On the devices that the arguments name. */
+  static ServingProcess onDevices(String... arguments) throws IOException {
+    return new ServingProcess(List.of(arguments));
+  }
+
+  private ServingProcess(List<String> arguments) throws IOException {
     List<String> all = new ArrayList<>(List.of("rail", "serve", "--json"));
-    all.addAll(List.of(arguments));
+    all.addAll(arguments);
     process =
-        ToolProcess.builder(ToolProcess.onEmulator(all.toArray(String[]::new)))
+        ToolProcess.builder(all.toArray(String[]::new))
             .redirectError(ProcessBuilder.Redirect.INHERIT)
             .start();
     out = process.inputReader(StandardCharsets.UTF_8);

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.StringTokenizer;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -72,6 +73,11 @@ record ToolProcess(int exitCode, String out, String err) {
             "-XX:-DisplayVMOutput",
             "-XX:LogFile=" + logs.resolve("%t-%p.log")));
     command.add("-Dorg.bytedeco.javacpp.maxPhysicalBytes=0");
+    // For slow machines: see src/test/vm/tests.sh.
+    StringTokenizer options = new StringTokenizer(System.getProperty("metrale.tool.options", ""));
+    while (options.hasMoreTokens()) {
+      command.add(options.nextToken());
+    }
     command.add("-cp");
     command.add(System.getProperty("java.class.path"));
     command.add(Main.class.getName());
