@@ -153,8 +153,10 @@ final class NativeImageConfigTest {
    */
   @Test
   void nothingElseLooksForSomethingByItsName() {
+    Path classes = RegenerateTree.recipes().resolve("org/metrale");
     Set<String> found = new TreeSet<>();
-    for (JavaClass one : new ClassFileImporter().importPath(RegenerateTree.recipes())) {
+    for (JavaClass one :
+        new ClassFileImporter().importPaths(classes.resolve("gpu"), classes.resolve("presets"))) {
       for (JavaMethodCall call : one.getMethodCallsFromSelf()) {
         String target = call.getTargetOwner().getName() + "." + call.getName();
         if (BY_NAME.matcher(target).matches()) {
