@@ -102,6 +102,12 @@ stage() {
     header=$(header_of "$library")
     python3 "$here/src/build/headers.py" strip "$work/include/$header" "$work/parse/$header"
   done
+  # NCCL 2.30.4 gives the structure the name that later versions give the pointer to it, which is the same
+  # type for the compiler, but not for the recipe.
+  local name=ncclParamHandle
+  if grep -q "^typedef struct $name ${name}_t;" "$work/parse/nccl.h"; then
+    sed -i -E "s/${name}_t\*/${name}_t/g; s/^(typedef struct $name) (${name}_t;)/\1* \2/" "$work/parse/nccl.h"
+  fi
 }
 
 # compiles LIBRARY PATH: by the compiler for C and, since the glue includes it, for C++.
