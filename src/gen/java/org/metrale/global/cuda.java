@@ -487,144 +487,144 @@ public static final int CU_MEMHOSTREGISTER_READ_ONLY =    0x08;
 public static final int
     CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD = 0x1,
     CU_MEM_RANGE_HANDLE_TYPE_MAX        = 0x7FFFFFFF;
-public static native @Cast("CUresult") int cuGetErrorString(@Cast("CUresult") int error, @Cast("const char**") PointerPointer pStr);
-public static native @Cast("CUresult") int cuGetErrorString(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr BytePointer pStr);
-public static native @Cast("CUresult") int cuGetErrorString(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr ByteBuffer pStr);
-public static native @Cast("CUresult") int cuGetErrorString(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr byte[] pStr);
-public static native @Cast("CUresult") int cuGetErrorName(@Cast("CUresult") int error, @Cast("const char**") PointerPointer pStr);
-public static native @Cast("CUresult") int cuGetErrorName(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr BytePointer pStr);
-public static native @Cast("CUresult") int cuGetErrorName(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr ByteBuffer pStr);
-public static native @Cast("CUresult") int cuGetErrorName(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr byte[] pStr);
-public static native @Cast("CUresult") int cuInit(@Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuDriverGetVersion(IntPointer driverVersion);
-public static native @Cast("CUresult") int cuDriverGetVersion(IntBuffer driverVersion);
-public static native @Cast("CUresult") int cuDriverGetVersion(int[] driverVersion);
-public static native @Cast("CUresult") int cuDeviceGet(@Cast("CUdevice*") IntPointer device, int ordinal);
-public static native @Cast("CUresult") int cuDeviceGet(@Cast("CUdevice*") IntBuffer device, int ordinal);
-public static native @Cast("CUresult") int cuDeviceGet(@Cast("CUdevice*") int[] device, int ordinal);
-public static native @Cast("CUresult") int cuDeviceGetCount(IntPointer count);
-public static native @Cast("CUresult") int cuDeviceGetCount(IntBuffer count);
-public static native @Cast("CUresult") int cuDeviceGetCount(int[] count);
-public static native @Cast("CUresult") int cuDeviceGetName(@Cast("char*") BytePointer name, int len, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDeviceGetName(@Cast("char*") ByteBuffer name, int len, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDeviceGetName(@Cast("char*") byte[] name, int len, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDeviceGetUuid(@Cast("CUuuid*") BytePointer uuid, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDeviceGetUuid(@Cast("CUuuid*") ByteBuffer uuid, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDeviceGetUuid(@Cast("CUuuid*") byte[] uuid, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDeviceTotalMem(@Cast("size_t*") SizeTPointer bytes, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDeviceGetAttribute(IntPointer pi, @Cast("CUdevice_attribute") int attrib, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDeviceGetAttribute(IntBuffer pi, @Cast("CUdevice_attribute") int attrib, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDeviceGetAttribute(int[] pi, @Cast("CUdevice_attribute") int attrib, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDevicePrimaryCtxRetain(@ByPtrPtr CUctx_st pctx, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDevicePrimaryCtxRetain(@Cast("CUctx_st**") PointerPointer pctx, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDevicePrimaryCtxRelease(@Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDevicePrimaryCtxSetFlags(@Cast("CUdevice") int dev, @Cast("unsigned int") int flags);
-public static native @Cast("CUresult") int cuDevicePrimaryCtxGetState(@Cast("CUdevice") int dev, @Cast("unsigned int*") IntPointer flags, IntPointer active);
-public static native @Cast("CUresult") int cuDevicePrimaryCtxGetState(@Cast("CUdevice") int dev, @Cast("unsigned int*") IntBuffer flags, IntBuffer active);
-public static native @Cast("CUresult") int cuDevicePrimaryCtxGetState(@Cast("CUdevice") int dev, @Cast("unsigned int*") int[] flags, int[] active);
-public static native @Cast("CUresult") int cuDevicePrimaryCtxReset(@Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuCtxPushCurrent(CUctx_st ctx);
-public static native @Cast("CUresult") int cuCtxPopCurrent(@ByPtrPtr CUctx_st pctx);
-public static native @Cast("CUresult") int cuCtxPopCurrent(@Cast("CUctx_st**") PointerPointer pctx);
-public static native @Cast("CUresult") int cuCtxSetCurrent(CUctx_st ctx);
-public static native @Cast("CUresult") int cuCtxGetCurrent(@ByPtrPtr CUctx_st pctx);
-public static native @Cast("CUresult") int cuCtxGetCurrent(@Cast("CUctx_st**") PointerPointer pctx);
-public static native @Cast("CUresult") int cuCtxGetDevice(@Cast("CUdevice*") IntPointer device);
-public static native @Cast("CUresult") int cuCtxGetDevice(@Cast("CUdevice*") IntBuffer device);
-public static native @Cast("CUresult") int cuCtxGetDevice(@Cast("CUdevice*") int[] device);
-public static native @Cast("CUresult") int cuCtxSynchronize();
-public static native @Cast("CUresult") int cuCtxGetApiVersion(CUctx_st ctx, @Cast("unsigned int*") IntPointer version);
-public static native @Cast("CUresult") int cuCtxGetApiVersion(CUctx_st ctx, @Cast("unsigned int*") IntBuffer version);
-public static native @Cast("CUresult") int cuCtxGetApiVersion(CUctx_st ctx, @Cast("unsigned int*") int[] version);
-public static native @Cast("CUresult") int cuCtxGetStreamPriorityRange(IntPointer leastPriority, IntPointer greatestPriority);
-public static native @Cast("CUresult") int cuCtxGetStreamPriorityRange(IntBuffer leastPriority, IntBuffer greatestPriority);
-public static native @Cast("CUresult") int cuCtxGetStreamPriorityRange(int[] leastPriority, int[] greatestPriority);
-public static native @Cast("CUresult") int cuMemGetInfo(@Cast("size_t*") SizeTPointer _free, @Cast("size_t*") SizeTPointer total);
-public static native @Cast("CUresult") int cuMemAlloc(@Cast("CUdeviceptr*") LongPointer dptr, @Cast("size_t") long bytesize);
-public static native @Cast("CUresult") int cuMemAlloc(@Cast("CUdeviceptr*") LongBuffer dptr, @Cast("size_t") long bytesize);
-public static native @Cast("CUresult") int cuMemAlloc(@Cast("CUdeviceptr*") long[] dptr, @Cast("size_t") long bytesize);
-public static native @Cast("CUresult") int cuMemFree(@Cast("CUdeviceptr") long dptr);
-public static native @Cast("CUresult") int cuMemGetAddressRange(@Cast("CUdeviceptr*") LongPointer pbase, @Cast("size_t*") SizeTPointer psize, @Cast("CUdeviceptr") long dptr);
-public static native @Cast("CUresult") int cuMemGetAddressRange(@Cast("CUdeviceptr*") LongBuffer pbase, @Cast("size_t*") SizeTPointer psize, @Cast("CUdeviceptr") long dptr);
-public static native @Cast("CUresult") int cuMemGetAddressRange(@Cast("CUdeviceptr*") long[] pbase, @Cast("size_t*") SizeTPointer psize, @Cast("CUdeviceptr") long dptr);
-public static native @Cast("CUresult") int cuMemAllocHost(@Cast("void**") PointerPointer pp, @Cast("size_t") long bytesize);
-public static native @Cast("CUresult") int cuMemAllocHost(@Cast("void**") @ByPtrPtr Pointer pp, @Cast("size_t") long bytesize);
-public static native @Cast("CUresult") int cuMemFreeHost(Pointer p);
-public static native @Cast("CUresult") int cuMemHostAlloc(@Cast("void**") PointerPointer pp, @Cast("size_t") long bytesize, @Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuMemHostAlloc(@Cast("void**") @ByPtrPtr Pointer pp, @Cast("size_t") long bytesize, @Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuMemHostGetDevicePointer(@Cast("CUdeviceptr*") LongPointer pdptr, Pointer p, @Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuMemHostGetDevicePointer(@Cast("CUdeviceptr*") LongBuffer pdptr, Pointer p, @Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuMemHostGetDevicePointer(@Cast("CUdeviceptr*") long[] pdptr, Pointer p, @Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuMemHostGetFlags(@Cast("unsigned int*") IntPointer pFlags, Pointer p);
-public static native @Cast("CUresult") int cuMemHostGetFlags(@Cast("unsigned int*") IntBuffer pFlags, Pointer p);
-public static native @Cast("CUresult") int cuMemHostGetFlags(@Cast("unsigned int*") int[] pFlags, Pointer p);
-public static native @Cast("CUresult") int cuMemAllocManaged(@Cast("CUdeviceptr*") LongPointer dptr, @Cast("size_t") long bytesize, @Cast("unsigned int") int flags);
-public static native @Cast("CUresult") int cuMemAllocManaged(@Cast("CUdeviceptr*") LongBuffer dptr, @Cast("size_t") long bytesize, @Cast("unsigned int") int flags);
-public static native @Cast("CUresult") int cuMemAllocManaged(@Cast("CUdeviceptr*") long[] dptr, @Cast("size_t") long bytesize, @Cast("unsigned int") int flags);
-public static native @Cast("CUresult") int cuDeviceGetByPCIBusId(@Cast("CUdevice*") IntPointer dev, @Cast("const char*") BytePointer pciBusId);
-public static native @Cast("CUresult") int cuDeviceGetByPCIBusId(@Cast("CUdevice*") IntBuffer dev, String pciBusId);
-public static native @Cast("CUresult") int cuDeviceGetByPCIBusId(@Cast("CUdevice*") int[] dev, @Cast("const char*") BytePointer pciBusId);
-public static native @Cast("CUresult") int cuDeviceGetByPCIBusId(@Cast("CUdevice*") IntPointer dev, String pciBusId);
-public static native @Cast("CUresult") int cuDeviceGetByPCIBusId(@Cast("CUdevice*") IntBuffer dev, @Cast("const char*") BytePointer pciBusId);
-public static native @Cast("CUresult") int cuDeviceGetByPCIBusId(@Cast("CUdevice*") int[] dev, String pciBusId);
-public static native @Cast("CUresult") int cuDeviceGetPCIBusId(@Cast("char*") BytePointer pciBusId, int len, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDeviceGetPCIBusId(@Cast("char*") ByteBuffer pciBusId, int len, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuDeviceGetPCIBusId(@Cast("char*") byte[] pciBusId, int len, @Cast("CUdevice") int dev);
-public static native @Cast("CUresult") int cuMemHostRegister(Pointer p, @Cast("size_t") long bytesize, @Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuMemHostUnregister(Pointer p);
-public static native @Cast("CUresult") int cuMemcpy(@Cast("CUdeviceptr") long dst, @Cast("CUdeviceptr") long src, @Cast("size_t") long ByteCount);
-public static native @Cast("CUresult") int cuMemcpyPeer(@Cast("CUdeviceptr") long dstDevice, CUctx_st dstContext, @Cast("CUdeviceptr") long srcDevice, CUctx_st srcContext, @Cast("size_t") long ByteCount);
-public static native @Cast("CUresult") int cuMemcpyHtoD(@Cast("CUdeviceptr") long dstDevice, @Const Pointer srcHost, @Cast("size_t") long ByteCount);
-public static native @Cast("CUresult") int cuMemcpyDtoH(Pointer dstHost, @Cast("CUdeviceptr") long srcDevice, @Cast("size_t") long ByteCount);
-public static native @Cast("CUresult") int cuMemcpyDtoD(@Cast("CUdeviceptr") long dstDevice, @Cast("CUdeviceptr") long srcDevice, @Cast("size_t") long ByteCount);
-public static native @Cast("CUresult") int cuMemcpyAsync(@Cast("CUdeviceptr") long dst, @Cast("CUdeviceptr") long src, @Cast("size_t") long ByteCount, CUstream_st hStream);
-public static native @Cast("CUresult") int cuMemcpyPeerAsync(@Cast("CUdeviceptr") long dstDevice, CUctx_st dstContext, @Cast("CUdeviceptr") long srcDevice, CUctx_st srcContext, @Cast("size_t") long ByteCount, CUstream_st hStream);
-public static native @Cast("CUresult") int cuMemcpyHtoDAsync(@Cast("CUdeviceptr") long dstDevice, @Const Pointer srcHost, @Cast("size_t") long ByteCount, CUstream_st hStream);
-public static native @Cast("CUresult") int cuMemcpyDtoHAsync(Pointer dstHost, @Cast("CUdeviceptr") long srcDevice, @Cast("size_t") long ByteCount, CUstream_st hStream);
-public static native @Cast("CUresult") int cuMemcpyDtoDAsync(@Cast("CUdeviceptr") long dstDevice, @Cast("CUdeviceptr") long srcDevice, @Cast("size_t") long ByteCount, CUstream_st hStream);
-public static native @Cast("CUresult") int cuMemsetD8(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned char") byte uc, @Cast("size_t") long N);
-public static native @Cast("CUresult") int cuMemsetD16(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned short") short us, @Cast("size_t") long N);
-public static native @Cast("CUresult") int cuMemsetD32(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned int") int ui, @Cast("size_t") long N);
-public static native @Cast("CUresult") int cuMemsetD8Async(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned char") byte uc, @Cast("size_t") long N, CUstream_st hStream);
-public static native @Cast("CUresult") int cuMemsetD16Async(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned short") short us, @Cast("size_t") long N, CUstream_st hStream);
-public static native @Cast("CUresult") int cuMemsetD32Async(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned int") int ui, @Cast("size_t") long N, CUstream_st hStream);
-public static native @Cast("CUresult") int cuMemGetHandleForAddressRange(Pointer handle, @Cast("CUdeviceptr") long dptr, @Cast("size_t") long size, @Cast("CUmemRangeHandleType") int handleType, @Cast("unsigned long long") long flags);
-public static native @Cast("CUresult") int cuMemFreeAsync(@Cast("CUdeviceptr") long dptr, CUstream_st hStream);
-public static native @Cast("CUresult") int cuMemAllocAsync(@Cast("CUdeviceptr*") LongPointer dptr, @Cast("size_t") long bytesize, CUstream_st hStream);
-public static native @Cast("CUresult") int cuMemAllocAsync(@Cast("CUdeviceptr*") LongBuffer dptr, @Cast("size_t") long bytesize, CUstream_st hStream);
-public static native @Cast("CUresult") int cuMemAllocAsync(@Cast("CUdeviceptr*") long[] dptr, @Cast("size_t") long bytesize, CUstream_st hStream);
-public static native @Cast("CUresult") int cuPointerGetAttribute(Pointer data, @Cast("CUpointer_attribute") int attribute, @Cast("CUdeviceptr") long ptr);
-public static native @Cast("CUresult") int cuStreamCreate(@ByPtrPtr CUstream_st phStream, @Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuStreamCreate(@Cast("CUstream_st**") PointerPointer phStream, @Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuStreamCreateWithPriority(@ByPtrPtr CUstream_st phStream, @Cast("unsigned int") int flags, int priority);
-public static native @Cast("CUresult") int cuStreamCreateWithPriority(@Cast("CUstream_st**") PointerPointer phStream, @Cast("unsigned int") int flags, int priority);
-public static native @Cast("CUresult") int cuStreamGetPriority(CUstream_st hStream, IntPointer priority);
-public static native @Cast("CUresult") int cuStreamGetPriority(CUstream_st hStream, IntBuffer priority);
-public static native @Cast("CUresult") int cuStreamGetPriority(CUstream_st hStream, int[] priority);
-public static native @Cast("CUresult") int cuStreamGetFlags(CUstream_st hStream, @Cast("unsigned int*") IntPointer flags);
-public static native @Cast("CUresult") int cuStreamGetFlags(CUstream_st hStream, @Cast("unsigned int*") IntBuffer flags);
-public static native @Cast("CUresult") int cuStreamGetFlags(CUstream_st hStream, @Cast("unsigned int*") int[] flags);
-public static native @Cast("CUresult") int cuStreamGetId(CUstream_st hStream, @Cast("unsigned long long*") LongPointer streamId);
-public static native @Cast("CUresult") int cuStreamGetId(CUstream_st hStream, @Cast("unsigned long long*") LongBuffer streamId);
-public static native @Cast("CUresult") int cuStreamGetId(CUstream_st hStream, @Cast("unsigned long long*") long[] streamId);
-public static native @Cast("CUresult") int cuStreamWaitEvent(CUstream_st hStream, CUevent_st hEvent, @Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuStreamQuery(CUstream_st hStream);
-public static native @Cast("CUresult") int cuStreamSynchronize(CUstream_st hStream);
-public static native @Cast("CUresult") int cuStreamDestroy(CUstream_st hStream);
-public static native @Cast("CUresult") int cuEventCreate(@ByPtrPtr CUevent_st phEvent, @Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuEventCreate(@Cast("CUevent_st**") PointerPointer phEvent, @Cast("unsigned int") int Flags);
-public static native @Cast("CUresult") int cuEventRecord(CUevent_st hEvent, CUstream_st hStream);
-public static native @Cast("CUresult") int cuEventRecordWithFlags(CUevent_st hEvent, CUstream_st hStream, @Cast("unsigned int") int flags);
-public static native @Cast("CUresult") int cuEventQuery(CUevent_st hEvent);
-public static native @Cast("CUresult") int cuEventSynchronize(CUevent_st hEvent);
-public static native @Cast("CUresult") int cuEventDestroy(CUevent_st hEvent);
-public static native @Cast("CUresult") int cuEventElapsedTime(FloatPointer pMilliseconds, CUevent_st hStart, CUevent_st hEnd);
-public static native @Cast("CUresult") int cuEventElapsedTime(FloatBuffer pMilliseconds, CUevent_st hStart, CUevent_st hEnd);
-public static native @Cast("CUresult") int cuEventElapsedTime(float[] pMilliseconds, CUevent_st hStart, CUevent_st hEnd);
-public static native @Cast("CUresult") int cuLaunchHostFunc(CUstream_st hStream, CUhostFn fn, Pointer userData);
-public static native @Cast("CUresult") int cuDeviceCanAccessPeer(IntPointer canAccessPeer, @Cast("CUdevice") int dev, @Cast("CUdevice") int peerDev);
-public static native @Cast("CUresult") int cuDeviceCanAccessPeer(IntBuffer canAccessPeer, @Cast("CUdevice") int dev, @Cast("CUdevice") int peerDev);
-public static native @Cast("CUresult") int cuDeviceCanAccessPeer(int[] canAccessPeer, @Cast("CUdevice") int dev, @Cast("CUdevice") int peerDev);
+public static native @Cast("CUresult") @NoException(true) int cuGetErrorString(@Cast("CUresult") int error, @Cast("const char**") PointerPointer pStr);
+public static native @Cast("CUresult") @NoException(true) int cuGetErrorString(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr BytePointer pStr);
+public static native @Cast("CUresult") @NoException(true) int cuGetErrorString(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr ByteBuffer pStr);
+public static native @Cast("CUresult") @NoException(true) int cuGetErrorString(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr byte[] pStr);
+public static native @Cast("CUresult") @NoException(true) int cuGetErrorName(@Cast("CUresult") int error, @Cast("const char**") PointerPointer pStr);
+public static native @Cast("CUresult") @NoException(true) int cuGetErrorName(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr BytePointer pStr);
+public static native @Cast("CUresult") @NoException(true) int cuGetErrorName(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr ByteBuffer pStr);
+public static native @Cast("CUresult") @NoException(true) int cuGetErrorName(@Cast("CUresult") int error, @Cast("const char**") @ByPtrPtr byte[] pStr);
+public static native @Cast("CUresult") @NoException(true) int cuInit(@Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuDriverGetVersion(IntPointer driverVersion);
+public static native @Cast("CUresult") @NoException(true) int cuDriverGetVersion(IntBuffer driverVersion);
+public static native @Cast("CUresult") @NoException(true) int cuDriverGetVersion(int[] driverVersion);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGet(@Cast("CUdevice*") IntPointer device, int ordinal);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGet(@Cast("CUdevice*") IntBuffer device, int ordinal);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGet(@Cast("CUdevice*") int[] device, int ordinal);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetCount(IntPointer count);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetCount(IntBuffer count);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetCount(int[] count);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetName(@Cast("char*") BytePointer name, int len, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetName(@Cast("char*") ByteBuffer name, int len, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetName(@Cast("char*") byte[] name, int len, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetUuid(@Cast("CUuuid*") BytePointer uuid, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetUuid(@Cast("CUuuid*") ByteBuffer uuid, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetUuid(@Cast("CUuuid*") byte[] uuid, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceTotalMem(@Cast("size_t*") SizeTPointer bytes, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetAttribute(IntPointer pi, @Cast("CUdevice_attribute") int attrib, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetAttribute(IntBuffer pi, @Cast("CUdevice_attribute") int attrib, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetAttribute(int[] pi, @Cast("CUdevice_attribute") int attrib, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDevicePrimaryCtxRetain(@ByPtrPtr CUctx_st pctx, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDevicePrimaryCtxRetain(@Cast("CUctx_st**") PointerPointer pctx, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDevicePrimaryCtxRelease(@Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDevicePrimaryCtxSetFlags(@Cast("CUdevice") int dev, @Cast("unsigned int") int flags);
+public static native @Cast("CUresult") @NoException(true) int cuDevicePrimaryCtxGetState(@Cast("CUdevice") int dev, @Cast("unsigned int*") IntPointer flags, IntPointer active);
+public static native @Cast("CUresult") @NoException(true) int cuDevicePrimaryCtxGetState(@Cast("CUdevice") int dev, @Cast("unsigned int*") IntBuffer flags, IntBuffer active);
+public static native @Cast("CUresult") @NoException(true) int cuDevicePrimaryCtxGetState(@Cast("CUdevice") int dev, @Cast("unsigned int*") int[] flags, int[] active);
+public static native @Cast("CUresult") @NoException(true) int cuDevicePrimaryCtxReset(@Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuCtxPushCurrent(CUctx_st ctx);
+public static native @Cast("CUresult") @NoException(true) int cuCtxPopCurrent(@ByPtrPtr CUctx_st pctx);
+public static native @Cast("CUresult") @NoException(true) int cuCtxPopCurrent(@Cast("CUctx_st**") PointerPointer pctx);
+public static native @Cast("CUresult") @NoException(true) int cuCtxSetCurrent(CUctx_st ctx);
+public static native @Cast("CUresult") @NoException(true) int cuCtxGetCurrent(@ByPtrPtr CUctx_st pctx);
+public static native @Cast("CUresult") @NoException(true) int cuCtxGetCurrent(@Cast("CUctx_st**") PointerPointer pctx);
+public static native @Cast("CUresult") @NoException(true) int cuCtxGetDevice(@Cast("CUdevice*") IntPointer device);
+public static native @Cast("CUresult") @NoException(true) int cuCtxGetDevice(@Cast("CUdevice*") IntBuffer device);
+public static native @Cast("CUresult") @NoException(true) int cuCtxGetDevice(@Cast("CUdevice*") int[] device);
+public static native @Cast("CUresult") @NoException(true) int cuCtxSynchronize();
+public static native @Cast("CUresult") @NoException(true) int cuCtxGetApiVersion(CUctx_st ctx, @Cast("unsigned int*") IntPointer version);
+public static native @Cast("CUresult") @NoException(true) int cuCtxGetApiVersion(CUctx_st ctx, @Cast("unsigned int*") IntBuffer version);
+public static native @Cast("CUresult") @NoException(true) int cuCtxGetApiVersion(CUctx_st ctx, @Cast("unsigned int*") int[] version);
+public static native @Cast("CUresult") @NoException(true) int cuCtxGetStreamPriorityRange(IntPointer leastPriority, IntPointer greatestPriority);
+public static native @Cast("CUresult") @NoException(true) int cuCtxGetStreamPriorityRange(IntBuffer leastPriority, IntBuffer greatestPriority);
+public static native @Cast("CUresult") @NoException(true) int cuCtxGetStreamPriorityRange(int[] leastPriority, int[] greatestPriority);
+public static native @Cast("CUresult") @NoException(true) int cuMemGetInfo(@Cast("size_t*") SizeTPointer _free, @Cast("size_t*") SizeTPointer total);
+public static native @Cast("CUresult") @NoException(true) int cuMemAlloc(@Cast("CUdeviceptr*") LongPointer dptr, @Cast("size_t") long bytesize);
+public static native @Cast("CUresult") @NoException(true) int cuMemAlloc(@Cast("CUdeviceptr*") LongBuffer dptr, @Cast("size_t") long bytesize);
+public static native @Cast("CUresult") @NoException(true) int cuMemAlloc(@Cast("CUdeviceptr*") long[] dptr, @Cast("size_t") long bytesize);
+public static native @Cast("CUresult") @NoException(true) int cuMemFree(@Cast("CUdeviceptr") long dptr);
+public static native @Cast("CUresult") @NoException(true) int cuMemGetAddressRange(@Cast("CUdeviceptr*") LongPointer pbase, @Cast("size_t*") SizeTPointer psize, @Cast("CUdeviceptr") long dptr);
+public static native @Cast("CUresult") @NoException(true) int cuMemGetAddressRange(@Cast("CUdeviceptr*") LongBuffer pbase, @Cast("size_t*") SizeTPointer psize, @Cast("CUdeviceptr") long dptr);
+public static native @Cast("CUresult") @NoException(true) int cuMemGetAddressRange(@Cast("CUdeviceptr*") long[] pbase, @Cast("size_t*") SizeTPointer psize, @Cast("CUdeviceptr") long dptr);
+public static native @Cast("CUresult") @NoException(true) int cuMemAllocHost(@Cast("void**") PointerPointer pp, @Cast("size_t") long bytesize);
+public static native @Cast("CUresult") @NoException(true) int cuMemAllocHost(@Cast("void**") @ByPtrPtr Pointer pp, @Cast("size_t") long bytesize);
+public static native @Cast("CUresult") @NoException(true) int cuMemFreeHost(Pointer p);
+public static native @Cast("CUresult") @NoException(true) int cuMemHostAlloc(@Cast("void**") PointerPointer pp, @Cast("size_t") long bytesize, @Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuMemHostAlloc(@Cast("void**") @ByPtrPtr Pointer pp, @Cast("size_t") long bytesize, @Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuMemHostGetDevicePointer(@Cast("CUdeviceptr*") LongPointer pdptr, Pointer p, @Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuMemHostGetDevicePointer(@Cast("CUdeviceptr*") LongBuffer pdptr, Pointer p, @Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuMemHostGetDevicePointer(@Cast("CUdeviceptr*") long[] pdptr, Pointer p, @Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuMemHostGetFlags(@Cast("unsigned int*") IntPointer pFlags, Pointer p);
+public static native @Cast("CUresult") @NoException(true) int cuMemHostGetFlags(@Cast("unsigned int*") IntBuffer pFlags, Pointer p);
+public static native @Cast("CUresult") @NoException(true) int cuMemHostGetFlags(@Cast("unsigned int*") int[] pFlags, Pointer p);
+public static native @Cast("CUresult") @NoException(true) int cuMemAllocManaged(@Cast("CUdeviceptr*") LongPointer dptr, @Cast("size_t") long bytesize, @Cast("unsigned int") int flags);
+public static native @Cast("CUresult") @NoException(true) int cuMemAllocManaged(@Cast("CUdeviceptr*") LongBuffer dptr, @Cast("size_t") long bytesize, @Cast("unsigned int") int flags);
+public static native @Cast("CUresult") @NoException(true) int cuMemAllocManaged(@Cast("CUdeviceptr*") long[] dptr, @Cast("size_t") long bytesize, @Cast("unsigned int") int flags);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetByPCIBusId(@Cast("CUdevice*") IntPointer dev, @Cast("const char*") BytePointer pciBusId);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetByPCIBusId(@Cast("CUdevice*") IntBuffer dev, String pciBusId);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetByPCIBusId(@Cast("CUdevice*") int[] dev, @Cast("const char*") BytePointer pciBusId);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetByPCIBusId(@Cast("CUdevice*") IntPointer dev, String pciBusId);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetByPCIBusId(@Cast("CUdevice*") IntBuffer dev, @Cast("const char*") BytePointer pciBusId);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetByPCIBusId(@Cast("CUdevice*") int[] dev, String pciBusId);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetPCIBusId(@Cast("char*") BytePointer pciBusId, int len, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetPCIBusId(@Cast("char*") ByteBuffer pciBusId, int len, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceGetPCIBusId(@Cast("char*") byte[] pciBusId, int len, @Cast("CUdevice") int dev);
+public static native @Cast("CUresult") @NoException(true) int cuMemHostRegister(Pointer p, @Cast("size_t") long bytesize, @Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuMemHostUnregister(Pointer p);
+public static native @Cast("CUresult") @NoException(true) int cuMemcpy(@Cast("CUdeviceptr") long dst, @Cast("CUdeviceptr") long src, @Cast("size_t") long ByteCount);
+public static native @Cast("CUresult") @NoException(true) int cuMemcpyPeer(@Cast("CUdeviceptr") long dstDevice, CUctx_st dstContext, @Cast("CUdeviceptr") long srcDevice, CUctx_st srcContext, @Cast("size_t") long ByteCount);
+public static native @Cast("CUresult") @NoException(true) int cuMemcpyHtoD(@Cast("CUdeviceptr") long dstDevice, @Const Pointer srcHost, @Cast("size_t") long ByteCount);
+public static native @Cast("CUresult") @NoException(true) int cuMemcpyDtoH(Pointer dstHost, @Cast("CUdeviceptr") long srcDevice, @Cast("size_t") long ByteCount);
+public static native @Cast("CUresult") @NoException(true) int cuMemcpyDtoD(@Cast("CUdeviceptr") long dstDevice, @Cast("CUdeviceptr") long srcDevice, @Cast("size_t") long ByteCount);
+public static native @Cast("CUresult") @NoException(true) int cuMemcpyAsync(@Cast("CUdeviceptr") long dst, @Cast("CUdeviceptr") long src, @Cast("size_t") long ByteCount, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuMemcpyPeerAsync(@Cast("CUdeviceptr") long dstDevice, CUctx_st dstContext, @Cast("CUdeviceptr") long srcDevice, CUctx_st srcContext, @Cast("size_t") long ByteCount, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuMemcpyHtoDAsync(@Cast("CUdeviceptr") long dstDevice, @Const Pointer srcHost, @Cast("size_t") long ByteCount, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuMemcpyDtoHAsync(Pointer dstHost, @Cast("CUdeviceptr") long srcDevice, @Cast("size_t") long ByteCount, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuMemcpyDtoDAsync(@Cast("CUdeviceptr") long dstDevice, @Cast("CUdeviceptr") long srcDevice, @Cast("size_t") long ByteCount, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuMemsetD8(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned char") byte uc, @Cast("size_t") long N);
+public static native @Cast("CUresult") @NoException(true) int cuMemsetD16(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned short") short us, @Cast("size_t") long N);
+public static native @Cast("CUresult") @NoException(true) int cuMemsetD32(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned int") int ui, @Cast("size_t") long N);
+public static native @Cast("CUresult") @NoException(true) int cuMemsetD8Async(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned char") byte uc, @Cast("size_t") long N, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuMemsetD16Async(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned short") short us, @Cast("size_t") long N, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuMemsetD32Async(@Cast("CUdeviceptr") long dstDevice, @Cast("unsigned int") int ui, @Cast("size_t") long N, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuMemGetHandleForAddressRange(Pointer handle, @Cast("CUdeviceptr") long dptr, @Cast("size_t") long size, @Cast("CUmemRangeHandleType") int handleType, @Cast("unsigned long long") long flags);
+public static native @Cast("CUresult") @NoException(true) int cuMemFreeAsync(@Cast("CUdeviceptr") long dptr, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuMemAllocAsync(@Cast("CUdeviceptr*") LongPointer dptr, @Cast("size_t") long bytesize, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuMemAllocAsync(@Cast("CUdeviceptr*") LongBuffer dptr, @Cast("size_t") long bytesize, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuMemAllocAsync(@Cast("CUdeviceptr*") long[] dptr, @Cast("size_t") long bytesize, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuPointerGetAttribute(Pointer data, @Cast("CUpointer_attribute") int attribute, @Cast("CUdeviceptr") long ptr);
+public static native @Cast("CUresult") @NoException(true) int cuStreamCreate(@ByPtrPtr CUstream_st phStream, @Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuStreamCreate(@Cast("CUstream_st**") PointerPointer phStream, @Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuStreamCreateWithPriority(@ByPtrPtr CUstream_st phStream, @Cast("unsigned int") int flags, int priority);
+public static native @Cast("CUresult") @NoException(true) int cuStreamCreateWithPriority(@Cast("CUstream_st**") PointerPointer phStream, @Cast("unsigned int") int flags, int priority);
+public static native @Cast("CUresult") @NoException(true) int cuStreamGetPriority(CUstream_st hStream, IntPointer priority);
+public static native @Cast("CUresult") @NoException(true) int cuStreamGetPriority(CUstream_st hStream, IntBuffer priority);
+public static native @Cast("CUresult") @NoException(true) int cuStreamGetPriority(CUstream_st hStream, int[] priority);
+public static native @Cast("CUresult") @NoException(true) int cuStreamGetFlags(CUstream_st hStream, @Cast("unsigned int*") IntPointer flags);
+public static native @Cast("CUresult") @NoException(true) int cuStreamGetFlags(CUstream_st hStream, @Cast("unsigned int*") IntBuffer flags);
+public static native @Cast("CUresult") @NoException(true) int cuStreamGetFlags(CUstream_st hStream, @Cast("unsigned int*") int[] flags);
+public static native @Cast("CUresult") @NoException(true) int cuStreamGetId(CUstream_st hStream, @Cast("unsigned long long*") LongPointer streamId);
+public static native @Cast("CUresult") @NoException(true) int cuStreamGetId(CUstream_st hStream, @Cast("unsigned long long*") LongBuffer streamId);
+public static native @Cast("CUresult") @NoException(true) int cuStreamGetId(CUstream_st hStream, @Cast("unsigned long long*") long[] streamId);
+public static native @Cast("CUresult") @NoException(true) int cuStreamWaitEvent(CUstream_st hStream, CUevent_st hEvent, @Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuStreamQuery(CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuStreamSynchronize(CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuStreamDestroy(CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuEventCreate(@ByPtrPtr CUevent_st phEvent, @Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuEventCreate(@Cast("CUevent_st**") PointerPointer phEvent, @Cast("unsigned int") int Flags);
+public static native @Cast("CUresult") @NoException(true) int cuEventRecord(CUevent_st hEvent, CUstream_st hStream);
+public static native @Cast("CUresult") @NoException(true) int cuEventRecordWithFlags(CUevent_st hEvent, CUstream_st hStream, @Cast("unsigned int") int flags);
+public static native @Cast("CUresult") @NoException(true) int cuEventQuery(CUevent_st hEvent);
+public static native @Cast("CUresult") @NoException(true) int cuEventSynchronize(CUevent_st hEvent);
+public static native @Cast("CUresult") @NoException(true) int cuEventDestroy(CUevent_st hEvent);
+public static native @Cast("CUresult") @NoException(true) int cuEventElapsedTime(FloatPointer pMilliseconds, CUevent_st hStart, CUevent_st hEnd);
+public static native @Cast("CUresult") @NoException(true) int cuEventElapsedTime(FloatBuffer pMilliseconds, CUevent_st hStart, CUevent_st hEnd);
+public static native @Cast("CUresult") @NoException(true) int cuEventElapsedTime(float[] pMilliseconds, CUevent_st hStart, CUevent_st hEnd);
+public static native @Cast("CUresult") @NoException(true) int cuLaunchHostFunc(CUstream_st hStream, CUhostFn fn, Pointer userData);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceCanAccessPeer(IntPointer canAccessPeer, @Cast("CUdevice") int dev, @Cast("CUdevice") int peerDev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceCanAccessPeer(IntBuffer canAccessPeer, @Cast("CUdevice") int dev, @Cast("CUdevice") int peerDev);
+public static native @Cast("CUresult") @NoException(true) int cuDeviceCanAccessPeer(int[] canAccessPeer, @Cast("CUdevice") int dev, @Cast("CUdevice") int peerDev);
 
 
 // Parsed from metrale_cuda_table.h
@@ -650,10 +650,16 @@ public static native @Cast("CUresult") int cuDeviceCanAccessPeer(int[] canAccess
  *   METRALE_FUNCTIONS   the file with one METRALE_FUNCTION(index, name) a function
  *
  * Each function has a hidden stub that jumps through a slot. A slot starts at code that knows its
- * index and throws; opening a library overwrites the slots of the functions that it has. No
- * signature is needed, so a change of a header's types cannot break the table.
+ * index and says that the function is missing; opening a library overwrites the slots of the
+ * functions that it has. No signature is needed, so a change of a header's types cannot break the
+ * table.
  *
- * Invariant: a slot holds either the address of its throwing code or of the function in the one
+ * A missing function that answers a code leaves LibraryUnavailableException to the Java method that
+ * called and answers -1, an error of every library: whoever called goes on as after any other
+ * failure, and glue without a handler, which costs a call less, can call it. One that answers a
+ * structure cannot answer "failed" and throws.
+ *
+ * Invariant: a slot holds either the address of its own code or of the function in the one
  * library that was opened. Slots are written under the mutex and read without it, one aligned word
  * at a time.
  */
@@ -664,6 +670,7 @@ public static native @Cast("CUresult") int cuDeviceCanAccessPeer(int[] canAccess
 // #endif
 /* Declared for the parser too, so that the recipe can say how they look in Java. */
 
+private static native @Raw(withEnv = true) void metrale_table_attach();
 private static native String metrale_table_open(String path, int mode, String refused) throws org.metrale.gpu.LibraryUnavailableException;
 private static native String metrale_table_file();
 private static native @Cast("bool") boolean metrale_table_exports(String symbol);
@@ -672,6 +679,7 @@ private static native String metrale_table_name(int index);
 private static native @Cast("bool") boolean metrale_table_bound(int index);
 private static native int metrale_table_version();
 static {
+    metrale_table_attach();
     org.metrale.gpu.NativeLibrary.attach("cuda",
         new org.metrale.gpu.NativeTable() {
             public String open(String path, int mode, String refused) { return metrale_table_open(path, mode, refused); }
@@ -753,19 +761,19 @@ public static native @Cast("int64_t") long metrale_cuStreamGetFlags(@Cast("int64
 /* The priority plus 2^31, or -1000 less the CUresult: a priority may be negative. */
 public static native @Cast("int64_t") long metrale_cuStreamGetPriority(@Cast("int64_t") long slot, @Cast("int64_t") long generation);
 
-public static native int metrale_cuStreamQuery(@Cast("int64_t") long slot, @Cast("int64_t") long generation);
+public static native @NoException(true) int metrale_cuStreamQuery(@Cast("int64_t") long slot, @Cast("int64_t") long generation);
 
-public static native int metrale_cuStreamWaitEvent(@Cast("int64_t") long slot, @Cast("int64_t") long generation, @Cast("int64_t") long event_slot,
+public static native @NoException(true) int metrale_cuStreamWaitEvent(@Cast("int64_t") long slot, @Cast("int64_t") long generation, @Cast("int64_t") long event_slot,
                                             @Cast("int64_t") long event_generation);
 
 public static native @Cast("int64_t") long metrale_cuEventCreate(@Cast("int64_t") long context, int flags);
 
 public static native int metrale_cuEventDestroy(@Cast("int64_t") long context, @Cast("int64_t") long event);
 
-public static native int metrale_cuEventRecord(@Cast("int64_t") long event_slot, @Cast("int64_t") long event_generation, @Cast("int64_t") long slot,
+public static native @NoException(true) int metrale_cuEventRecord(@Cast("int64_t") long event_slot, @Cast("int64_t") long event_generation, @Cast("int64_t") long slot,
                                         @Cast("int64_t") long generation);
 
-public static native int metrale_cuEventQuery(@Cast("int64_t") long slot, @Cast("int64_t") long generation);
+public static native @NoException(true) int metrale_cuEventQuery(@Cast("int64_t") long slot, @Cast("int64_t") long generation);
 
 /* The CUresult (or METRALE_CLOSED) in the upper half, the milliseconds as a float in the lower. */
 public static native @Cast("int64_t") long metrale_cuEventElapsedTime(@Cast("int64_t") long slot, @Cast("int64_t") long generation,

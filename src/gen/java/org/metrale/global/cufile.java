@@ -513,10 +513,16 @@ public static native @ByVal CUfileError_t cuFileDriverClose_v1();
  *   METRALE_FUNCTIONS   the file with one METRALE_FUNCTION(index, name) a function
  *
  * Each function has a hidden stub that jumps through a slot. A slot starts at code that knows its
- * index and throws; opening a library overwrites the slots of the functions that it has. No
- * signature is needed, so a change of a header's types cannot break the table.
+ * index and says that the function is missing; opening a library overwrites the slots of the
+ * functions that it has. No signature is needed, so a change of a header's types cannot break the
+ * table.
  *
- * Invariant: a slot holds either the address of its throwing code or of the function in the one
+ * A missing function that answers a code leaves LibraryUnavailableException to the Java method that
+ * called and answers -1, an error of every library: whoever called goes on as after any other
+ * failure, and glue without a handler, which costs a call less, can call it. One that answers a
+ * structure cannot answer "failed" and throws.
+ *
+ * Invariant: a slot holds either the address of its own code or of the function in the one
  * library that was opened. Slots are written under the mutex and read without it, one aligned word
  * at a time.
  */
@@ -527,6 +533,7 @@ public static native @ByVal CUfileError_t cuFileDriverClose_v1();
 // #endif
 /* Declared for the parser too, so that the recipe can say how they look in Java. */
 
+private static native @Raw(withEnv = true) void metrale_table_attach();
 private static native String metrale_table_open(String path, int mode, String refused) throws org.metrale.gpu.LibraryUnavailableException;
 private static native String metrale_table_file();
 private static native @Cast("bool") boolean metrale_table_exports(String symbol);
@@ -535,6 +542,7 @@ private static native String metrale_table_name(int index);
 private static native @Cast("bool") boolean metrale_table_bound(int index);
 private static native int metrale_table_version();
 static {
+    metrale_table_attach();
     org.metrale.gpu.NativeLibrary.attach("cufile",
         new org.metrale.gpu.NativeTable() {
             public String open(String path, int mode, String refused) { return metrale_table_open(path, mode, refused); }

@@ -176,33 +176,33 @@ public static final int
 //   NCCL_UNDEF_FLOAT
 // }
 
-public static native @Cast("ncclResult_t") int ncclMemAlloc(@Cast("void**") PointerPointer ptr, @Cast("size_t") long size);
-public static native @Cast("ncclResult_t") int ncclMemAlloc(@Cast("void**") @ByPtrPtr Pointer ptr, @Cast("size_t") long size);
-public static native @Cast("ncclResult_t") int pncclMemAlloc(@Cast("void**") PointerPointer ptr, @Cast("size_t") long size);
-public static native @Cast("ncclResult_t") int pncclMemAlloc(@Cast("void**") @ByPtrPtr Pointer ptr, @Cast("size_t") long size);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclMemAlloc(@Cast("void**") PointerPointer ptr, @Cast("size_t") long size);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclMemAlloc(@Cast("void**") @ByPtrPtr Pointer ptr, @Cast("size_t") long size);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclMemAlloc(@Cast("void**") PointerPointer ptr, @Cast("size_t") long size);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclMemAlloc(@Cast("void**") @ByPtrPtr Pointer ptr, @Cast("size_t") long size);
 
-public static native @Cast("ncclResult_t") int ncclMemFree(Pointer ptr);
-public static native @Cast("ncclResult_t") int pncclMemFree(Pointer ptr);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclMemFree(Pointer ptr);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclMemFree(Pointer ptr);
 
-public static native @Cast("ncclResult_t") int ncclGetVersion(IntPointer version);
-public static native @Cast("ncclResult_t") int ncclGetVersion(IntBuffer version);
-public static native @Cast("ncclResult_t") int ncclGetVersion(int[] version);
-public static native @Cast("ncclResult_t") int pncclGetVersion(IntPointer version);
-public static native @Cast("ncclResult_t") int pncclGetVersion(IntBuffer version);
-public static native @Cast("ncclResult_t") int pncclGetVersion(int[] version);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclGetVersion(IntPointer version);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclGetVersion(IntBuffer version);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclGetVersion(int[] version);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclGetVersion(IntPointer version);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclGetVersion(IntBuffer version);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclGetVersion(int[] version);
 
-public static native @Cast("ncclResult_t") int ncclGetUniqueId(ncclUniqueId uniqueId);
-public static native @Cast("ncclResult_t") int pncclGetUniqueId(ncclUniqueId uniqueId);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclGetUniqueId(ncclUniqueId uniqueId);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclGetUniqueId(ncclUniqueId uniqueId);
 
-public static native @Cast("ncclResult_t") int ncclCommInitRankConfig(@ByPtrPtr ncclComm comm, int nranks, @ByVal ncclUniqueId commId, int rank, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int ncclCommInitRankConfig(@Cast("ncclComm**") PointerPointer comm, int nranks, @ByVal ncclUniqueId commId, int rank, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int pncclCommInitRankConfig(@ByPtrPtr ncclComm comm, int nranks, @ByVal ncclUniqueId commId, int rank, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int pncclCommInitRankConfig(@Cast("ncclComm**") PointerPointer comm, int nranks, @ByVal ncclUniqueId commId, int rank, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommInitRankConfig(@ByPtrPtr ncclComm comm, int nranks, @ByVal ncclUniqueId commId, int rank, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommInitRankConfig(@Cast("ncclComm**") PointerPointer comm, int nranks, @ByVal ncclUniqueId commId, int rank, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommInitRankConfig(@ByPtrPtr ncclComm comm, int nranks, @ByVal ncclUniqueId commId, int rank, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommInitRankConfig(@Cast("ncclComm**") PointerPointer comm, int nranks, @ByVal ncclUniqueId commId, int rank, ncclConfig_t config);
 
-public static native @Cast("ncclResult_t") int ncclCommInitRank(@ByPtrPtr ncclComm comm, int nranks, @ByVal ncclUniqueId commId, int rank);
-public static native @Cast("ncclResult_t") int ncclCommInitRank(@Cast("ncclComm**") PointerPointer comm, int nranks, @ByVal ncclUniqueId commId, int rank);
-public static native @Cast("ncclResult_t") int pncclCommInitRank(@ByPtrPtr ncclComm comm, int nranks, @ByVal ncclUniqueId commId, int rank);
-public static native @Cast("ncclResult_t") int pncclCommInitRank(@Cast("ncclComm**") PointerPointer comm, int nranks, @ByVal ncclUniqueId commId, int rank);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommInitRank(@ByPtrPtr ncclComm comm, int nranks, @ByVal ncclUniqueId commId, int rank);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommInitRank(@Cast("ncclComm**") PointerPointer comm, int nranks, @ByVal ncclUniqueId commId, int rank);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommInitRank(@ByPtrPtr ncclComm comm, int nranks, @ByVal ncclUniqueId commId, int rank);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommInitRank(@Cast("ncclComm**") PointerPointer comm, int nranks, @ByVal ncclUniqueId commId, int rank);
 
 
 public static native @Cast("ncclResult_t") int ncclCommInitAll(@Cast("ncclComm**") PointerPointer comm, int ndev, @Const IntPointer devlist);
@@ -213,48 +213,48 @@ public static native @Cast("ncclResult_t") int pncclCommInitAll(@Cast("ncclComm*
 public static native @Cast("ncclResult_t") int pncclCommInitAll(@Cast("ncclComm**") PointerPointer comm, int ndev, @Const IntBuffer devlist);
 public static native @Cast("ncclResult_t") int pncclCommInitAll(@Cast("ncclComm**") PointerPointer comm, int ndev, @Const int[] devlist);
 
-public static native @Cast("ncclResult_t") int ncclCommFinalize(ncclComm comm);
-public static native @Cast("ncclResult_t") int pncclCommFinalize(ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommFinalize(ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommFinalize(ncclComm comm);
 
-public static native @Cast("ncclResult_t") int ncclCommDestroy(ncclComm comm);
-public static native @Cast("ncclResult_t") int pncclCommDestroy(ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommDestroy(ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommDestroy(ncclComm comm);
 
-public static native @Cast("ncclResult_t") int ncclCommAbort(ncclComm comm);
-public static native @Cast("ncclResult_t") int pncclCommAbort(ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommAbort(ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommAbort(ncclComm comm);
 
-public static native @Cast("ncclResult_t") int ncclCommRevoke(ncclComm comm, int revokeFlags);
-public static native @Cast("ncclResult_t") int pncclCommRevoke(ncclComm comm, int revokeFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommRevoke(ncclComm comm, int revokeFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommRevoke(ncclComm comm, int revokeFlags);
 
-public static native @Cast("ncclResult_t") int ncclCommSplit(ncclComm comm, int color, int key, @ByPtrPtr ncclComm newcomm, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int ncclCommSplit(ncclComm comm, int color, int key, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int pncclCommSplit(ncclComm comm, int color, int key, @ByPtrPtr ncclComm newcomm, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int pncclCommSplit(ncclComm comm, int color, int key, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommSplit(ncclComm comm, int color, int key, @ByPtrPtr ncclComm newcomm, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommSplit(ncclComm comm, int color, int key, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommSplit(ncclComm comm, int color, int key, @ByPtrPtr ncclComm newcomm, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommSplit(ncclComm comm, int color, int key, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config);
 
-public static native @Cast("ncclResult_t") int ncclCommShrink(ncclComm comm, IntPointer excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
-public static native @Cast("ncclResult_t") int ncclCommShrink(ncclComm comm, IntBuffer excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
-public static native @Cast("ncclResult_t") int ncclCommShrink(ncclComm comm, int[] excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
-public static native @Cast("ncclResult_t") int ncclCommShrink(ncclComm comm, IntPointer excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
-public static native @Cast("ncclResult_t") int ncclCommShrink(ncclComm comm, IntBuffer excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
-public static native @Cast("ncclResult_t") int ncclCommShrink(ncclComm comm, int[] excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
-public static native @Cast("ncclResult_t") int pncclCommShrink(ncclComm comm, IntPointer excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
-public static native @Cast("ncclResult_t") int pncclCommShrink(ncclComm comm, IntBuffer excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
-public static native @Cast("ncclResult_t") int pncclCommShrink(ncclComm comm, int[] excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
-public static native @Cast("ncclResult_t") int pncclCommShrink(ncclComm comm, IntPointer excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
-public static native @Cast("ncclResult_t") int pncclCommShrink(ncclComm comm, IntBuffer excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
-public static native @Cast("ncclResult_t") int pncclCommShrink(ncclComm comm, int[] excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommShrink(ncclComm comm, IntPointer excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommShrink(ncclComm comm, IntBuffer excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommShrink(ncclComm comm, int[] excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommShrink(ncclComm comm, IntPointer excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommShrink(ncclComm comm, IntBuffer excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommShrink(ncclComm comm, int[] excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommShrink(ncclComm comm, IntPointer excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommShrink(ncclComm comm, IntBuffer excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommShrink(ncclComm comm, int[] excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommShrink(ncclComm comm, IntPointer excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommShrink(ncclComm comm, IntBuffer excludeRanksList, int excludeRanksCount, @ByPtrPtr ncclComm newcomm, ncclConfig_t config, int shrinkFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommShrink(ncclComm comm, int[] excludeRanksList, int excludeRanksCount, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config, int shrinkFlags);
 
-public static native @Cast("ncclResult_t") int ncclCommGetUniqueId(ncclComm comm, ncclUniqueId uniqueId);
-public static native @Cast("ncclResult_t") int pncclCommGetUniqueId(ncclComm comm, ncclUniqueId uniqueId);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommGetUniqueId(ncclComm comm, ncclUniqueId uniqueId);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommGetUniqueId(ncclComm comm, ncclUniqueId uniqueId);
 
-public static native @Cast("ncclResult_t") int ncclCommGrow(ncclComm comm, int nRanks, @Const ncclUniqueId uniqueId, int rank, @ByPtrPtr ncclComm newcomm, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int ncclCommGrow(ncclComm comm, int nRanks, @Const ncclUniqueId uniqueId, int rank, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int pncclCommGrow(ncclComm comm, int nRanks, @Const ncclUniqueId uniqueId, int rank, @ByPtrPtr ncclComm newcomm, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int pncclCommGrow(ncclComm comm, int nRanks, @Const ncclUniqueId uniqueId, int rank, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommGrow(ncclComm comm, int nRanks, @Const ncclUniqueId uniqueId, int rank, @ByPtrPtr ncclComm newcomm, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommGrow(ncclComm comm, int nRanks, @Const ncclUniqueId uniqueId, int rank, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommGrow(ncclComm comm, int nRanks, @Const ncclUniqueId uniqueId, int rank, @ByPtrPtr ncclComm newcomm, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommGrow(ncclComm comm, int nRanks, @Const ncclUniqueId uniqueId, int rank, @Cast("ncclComm**") PointerPointer newcomm, ncclConfig_t config);
 
-public static native @Cast("ncclResult_t") int ncclCommInitRankScalable(@ByPtrPtr ncclComm newcomm, int nranks, int myrank, int nId, ncclUniqueId commIds, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int ncclCommInitRankScalable(@Cast("ncclComm**") PointerPointer newcomm, int nranks, int myrank, int nId, ncclUniqueId commIds, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int pncclCommInitRankScalable(@ByPtrPtr ncclComm newcomm, int nranks, int myrank, int nId, ncclUniqueId commIds, ncclConfig_t config);
-public static native @Cast("ncclResult_t") int pncclCommInitRankScalable(@Cast("ncclComm**") PointerPointer newcomm, int nranks, int myrank, int nId, ncclUniqueId commIds, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommInitRankScalable(@ByPtrPtr ncclComm newcomm, int nranks, int myrank, int nId, ncclUniqueId commIds, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommInitRankScalable(@Cast("ncclComm**") PointerPointer newcomm, int nranks, int myrank, int nId, ncclUniqueId commIds, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommInitRankScalable(@ByPtrPtr ncclComm newcomm, int nranks, int myrank, int nId, ncclUniqueId commIds, ncclConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommInitRankScalable(@Cast("ncclComm**") PointerPointer newcomm, int nranks, int myrank, int nId, ncclUniqueId commIds, ncclConfig_t config);
 
 public static native @Cast("const char*") BytePointer ncclGetErrorString(@Cast("ncclResult_t") int result);
 public static native @Cast("const char*") BytePointer pncclGetErrorString(@Cast("ncclResult_t") int result);
@@ -271,49 +271,49 @@ public static native @Cast("const char*") BytePointer pncclGetLastError(ncclComm
 //   #define pncclResetDebugInit()
 // #endif
 
-public static native @Cast("ncclResult_t") int ncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") IntPointer asyncError);
-public static native @Cast("ncclResult_t") int ncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") IntBuffer asyncError);
-public static native @Cast("ncclResult_t") int ncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") int[] asyncError);
-public static native @Cast("ncclResult_t") int pncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") IntPointer asyncError);
-public static native @Cast("ncclResult_t") int pncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") IntBuffer asyncError);
-public static native @Cast("ncclResult_t") int pncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") int[] asyncError);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") IntPointer asyncError);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") IntBuffer asyncError);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") int[] asyncError);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") IntPointer asyncError);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") IntBuffer asyncError);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommGetAsyncError(ncclComm comm, @Cast("ncclResult_t*") int[] asyncError);
 
-public static native @Cast("ncclResult_t") int ncclCommCount(ncclComm comm, IntPointer count);
-public static native @Cast("ncclResult_t") int ncclCommCount(ncclComm comm, IntBuffer count);
-public static native @Cast("ncclResult_t") int ncclCommCount(ncclComm comm, int[] count);
-public static native @Cast("ncclResult_t") int pncclCommCount(ncclComm comm, IntPointer count);
-public static native @Cast("ncclResult_t") int pncclCommCount(ncclComm comm, IntBuffer count);
-public static native @Cast("ncclResult_t") int pncclCommCount(ncclComm comm, int[] count);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommCount(ncclComm comm, IntPointer count);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommCount(ncclComm comm, IntBuffer count);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommCount(ncclComm comm, int[] count);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommCount(ncclComm comm, IntPointer count);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommCount(ncclComm comm, IntBuffer count);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommCount(ncclComm comm, int[] count);
 
-public static native @Cast("ncclResult_t") int ncclCommCuDevice(ncclComm comm, IntPointer device);
-public static native @Cast("ncclResult_t") int ncclCommCuDevice(ncclComm comm, IntBuffer device);
-public static native @Cast("ncclResult_t") int ncclCommCuDevice(ncclComm comm, int[] device);
-public static native @Cast("ncclResult_t") int pncclCommCuDevice(ncclComm comm, IntPointer device);
-public static native @Cast("ncclResult_t") int pncclCommCuDevice(ncclComm comm, IntBuffer device);
-public static native @Cast("ncclResult_t") int pncclCommCuDevice(ncclComm comm, int[] device);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommCuDevice(ncclComm comm, IntPointer device);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommCuDevice(ncclComm comm, IntBuffer device);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommCuDevice(ncclComm comm, int[] device);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommCuDevice(ncclComm comm, IntPointer device);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommCuDevice(ncclComm comm, IntBuffer device);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommCuDevice(ncclComm comm, int[] device);
 
-public static native @Cast("ncclResult_t") int ncclCommUserRank(ncclComm comm, IntPointer rank);
-public static native @Cast("ncclResult_t") int ncclCommUserRank(ncclComm comm, IntBuffer rank);
-public static native @Cast("ncclResult_t") int ncclCommUserRank(ncclComm comm, int[] rank);
-public static native @Cast("ncclResult_t") int pncclCommUserRank(ncclComm comm, IntPointer rank);
-public static native @Cast("ncclResult_t") int pncclCommUserRank(ncclComm comm, IntBuffer rank);
-public static native @Cast("ncclResult_t") int pncclCommUserRank(ncclComm comm, int[] rank);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommUserRank(ncclComm comm, IntPointer rank);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommUserRank(ncclComm comm, IntBuffer rank);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommUserRank(ncclComm comm, int[] rank);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommUserRank(ncclComm comm, IntPointer rank);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommUserRank(ncclComm comm, IntBuffer rank);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommUserRank(ncclComm comm, int[] rank);
 
-public static native @Cast("ncclResult_t") int ncclCommRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("void**") PointerPointer handle);
-public static native @Cast("ncclResult_t") int ncclCommRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("void**") @ByPtrPtr Pointer handle);
-public static native @Cast("ncclResult_t") int pncclCommRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("void**") PointerPointer handle);
-public static native @Cast("ncclResult_t") int pncclCommRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("void**") @ByPtrPtr Pointer handle);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("void**") PointerPointer handle);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("void**") @ByPtrPtr Pointer handle);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("void**") PointerPointer handle);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("void**") @ByPtrPtr Pointer handle);
 
-public static native @Cast("ncclResult_t") int ncclCommDeregister(ncclComm comm, Pointer handle);
-public static native @Cast("ncclResult_t") int pncclCommDeregister(ncclComm comm, Pointer handle);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommDeregister(ncclComm comm, Pointer handle);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommDeregister(ncclComm comm, Pointer handle);
 
 public static final int NCCL_SUSPEND_MEM = 0x01;
 
-public static native @Cast("ncclResult_t") int ncclCommSuspend(ncclComm comm, int flags);
-public static native @Cast("ncclResult_t") int pncclCommSuspend(ncclComm comm, int flags);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommSuspend(ncclComm comm, int flags);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommSuspend(ncclComm comm, int flags);
 
-public static native @Cast("ncclResult_t") int ncclCommResume(ncclComm comm);
-public static native @Cast("ncclResult_t") int pncclCommResume(ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommResume(ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommResume(ncclComm comm);
 
 /** enum ncclCommMemStat_t */
 public static final int
@@ -322,25 +322,25 @@ public static final int
   ncclStatGpuMemPersist      = 2,
   ncclStatGpuMemTotal        = 3;
 
-public static native @Cast("ncclResult_t") int ncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") LongPointer value);
-public static native @Cast("ncclResult_t") int ncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") LongBuffer value);
-public static native @Cast("ncclResult_t") int ncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") long[] value);
-public static native @Cast("ncclResult_t") int pncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") LongPointer value);
-public static native @Cast("ncclResult_t") int pncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") LongBuffer value);
-public static native @Cast("ncclResult_t") int pncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") long[] value);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") LongPointer value);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") LongBuffer value);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") long[] value);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") LongPointer value);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") LongBuffer value);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommMemStats(ncclComm comm, @Cast("ncclCommMemStat_t") int stat, @Cast("uint64_t*") long[] value);
 
-public static native @Cast("ncclResult_t") int ncclCommWindowRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @ByPtrPtr ncclWindow_vidmem win, int winFlags);
-public static native @Cast("ncclResult_t") int ncclCommWindowRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("ncclWindow_vidmem**") PointerPointer win, int winFlags);
-public static native @Cast("ncclResult_t") int pncclCommWindowRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @ByPtrPtr ncclWindow_vidmem win, int winFlags);
-public static native @Cast("ncclResult_t") int pncclCommWindowRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("ncclWindow_vidmem**") PointerPointer win, int winFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommWindowRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @ByPtrPtr ncclWindow_vidmem win, int winFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommWindowRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("ncclWindow_vidmem**") PointerPointer win, int winFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommWindowRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @ByPtrPtr ncclWindow_vidmem win, int winFlags);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommWindowRegister(ncclComm comm, Pointer buff, @Cast("size_t") long size, @Cast("ncclWindow_vidmem**") PointerPointer win, int winFlags);
 
-public static native @Cast("ncclResult_t") int ncclCommWindowDeregister(ncclComm comm, ncclWindow_vidmem win);
-public static native @Cast("ncclResult_t") int pncclCommWindowDeregister(ncclComm comm, ncclWindow_vidmem win);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclCommWindowDeregister(ncclComm comm, ncclWindow_vidmem win);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclCommWindowDeregister(ncclComm comm, ncclWindow_vidmem win);
 
-public static native @Cast("ncclResult_t") int ncclWinGetUserPtr(ncclComm comm, ncclWindow_vidmem win, @Cast("void**") PointerPointer outUserPtr);
-public static native @Cast("ncclResult_t") int ncclWinGetUserPtr(ncclComm comm, ncclWindow_vidmem win, @Cast("void**") @ByPtrPtr Pointer outUserPtr);
-public static native @Cast("ncclResult_t") int pncclWinGetUserPtr(ncclComm comm, ncclWindow_vidmem win, @Cast("void**") PointerPointer outUserPtr);
-public static native @Cast("ncclResult_t") int pncclWinGetUserPtr(ncclComm comm, ncclWindow_vidmem win, @Cast("void**") @ByPtrPtr Pointer outUserPtr);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclWinGetUserPtr(ncclComm comm, ncclWindow_vidmem win, @Cast("void**") PointerPointer outUserPtr);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclWinGetUserPtr(ncclComm comm, ncclWindow_vidmem win, @Cast("void**") @ByPtrPtr Pointer outUserPtr);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclWinGetUserPtr(ncclComm comm, ncclWindow_vidmem win, @Cast("void**") PointerPointer outUserPtr);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclWinGetUserPtr(ncclComm comm, ncclWindow_vidmem win, @Cast("void**") @ByPtrPtr Pointer outUserPtr);
 
 /** enum ncclRedOp_dummy_t */
 public static final int ncclNumOps_dummy = 5;
@@ -379,138 +379,138 @@ public static final int
 
   ncclScalarHostImmediate = 1;
 
-public static native @Cast("ncclResult_t") int ncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") IntPointer op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
-public static native @Cast("ncclResult_t") int ncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") IntBuffer op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
-public static native @Cast("ncclResult_t") int ncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") int[] op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
-public static native @Cast("ncclResult_t") int pncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") IntPointer op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
-public static native @Cast("ncclResult_t") int pncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") IntBuffer op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
-public static native @Cast("ncclResult_t") int pncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") int[] op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") IntPointer op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") IntBuffer op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") int[] op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") IntPointer op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") IntBuffer op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclRedOpCreatePreMulSum(@Cast("ncclRedOp_t*") int[] op, Pointer scalar, @Cast("ncclDataType_t") int datatype, @Cast("ncclScalarResidence_t") int residence, ncclComm comm);
 
-public static native @Cast("ncclResult_t") int ncclRedOpDestroy(@Cast("ncclRedOp_t") int op, ncclComm comm);
-public static native @Cast("ncclResult_t") int pncclRedOpDestroy(@Cast("ncclRedOp_t") int op, ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclRedOpDestroy(@Cast("ncclRedOp_t") int op, ncclComm comm);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclRedOpDestroy(@Cast("ncclRedOp_t") int op, ncclComm comm);
 
-public static native @Cast("ncclResult_t") int ncclReduce(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclReduce(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     @Cast("ncclRedOp_t") int op, int root, ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclReduce(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclReduce(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     @Cast("ncclRedOp_t") int op, int root, ncclComm comm, CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int ncclBcast(Pointer buff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int root,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclBcast(Pointer buff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int root,
     ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclBcast(Pointer buff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int root,
-    ncclComm comm, CUstream_st stream);
-
-public static native @Cast("ncclResult_t") int ncclBroadcast(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int root,
-    ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclBroadcast(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int root,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclBcast(Pointer buff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int root,
     ncclComm comm, CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int ncclAllReduce(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclBroadcast(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int root,
+    ncclComm comm, CUstream_st stream);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclBroadcast(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int root,
+    ncclComm comm, CUstream_st stream);
+
+public static native @Cast("ncclResult_t") @NoException(true) int ncclAllReduce(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
     @Cast("ncclDataType_t") int datatype, @Cast("ncclRedOp_t") int op, ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclAllReduce(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclAllReduce(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
     @Cast("ncclDataType_t") int datatype, @Cast("ncclRedOp_t") int op, ncclComm comm, CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int ncclReduceScatter(@Const Pointer sendbuff, Pointer recvbuff,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclReduceScatter(@Const Pointer sendbuff, Pointer recvbuff,
     @Cast("size_t") long recvcount, @Cast("ncclDataType_t") int datatype, @Cast("ncclRedOp_t") int op, ncclComm comm,
     CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclReduceScatter(@Const Pointer sendbuff, Pointer recvbuff,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclReduceScatter(@Const Pointer sendbuff, Pointer recvbuff,
     @Cast("size_t") long recvcount, @Cast("ncclDataType_t") int datatype, @Cast("ncclRedOp_t") int op, ncclComm comm,
     CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int ncclAllGather(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long sendcount,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclAllGather(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long sendcount,
     @Cast("ncclDataType_t") int datatype, ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclAllGather(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long sendcount,
-    @Cast("ncclDataType_t") int datatype, ncclComm comm, CUstream_st stream);
-
-public static native @Cast("ncclResult_t") int ncclAlltoAll(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
-    @Cast("ncclDataType_t") int datatype, ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclAlltoAll(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclAllGather(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long sendcount,
     @Cast("ncclDataType_t") int datatype, ncclComm comm, CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int ncclGather(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclAlltoAll(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
+    @Cast("ncclDataType_t") int datatype, ncclComm comm, CUstream_st stream);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclAlltoAll(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
+    @Cast("ncclDataType_t") int datatype, ncclComm comm, CUstream_st stream);
+
+public static native @Cast("ncclResult_t") @NoException(true) int ncclGather(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
     @Cast("ncclDataType_t") int datatype, int root, ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclGather(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclGather(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
     @Cast("ncclDataType_t") int datatype, int root, ncclComm comm, CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int ncclScatter(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclScatter(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
     @Cast("ncclDataType_t") int datatype, int root, ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclScatter(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclScatter(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count,
     @Cast("ncclDataType_t") int datatype, int root, ncclComm comm, CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int ncclAllReduceConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclAllReduceConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     @Cast("ncclRedOp_t") int op, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
-public static native @Cast("ncclResult_t") int pncclAllReduceConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclAllReduceConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     @Cast("ncclRedOp_t") int op, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
 
-public static native @Cast("ncclResult_t") int ncclBroadcastConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclBroadcastConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     int root, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
-public static native @Cast("ncclResult_t") int pncclBroadcastConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclBroadcastConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     int root, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
 
-public static native @Cast("ncclResult_t") int ncclReduceConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclReduceConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     @Cast("ncclRedOp_t") int op, int root, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
-public static native @Cast("ncclResult_t") int pncclReduceConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclReduceConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     @Cast("ncclRedOp_t") int op, int root, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
 
-public static native @Cast("ncclResult_t") int ncclAllGatherConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long sendcount, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclAllGatherConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long sendcount, @Cast("ncclDataType_t") int datatype,
     ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
-public static native @Cast("ncclResult_t") int pncclAllGatherConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long sendcount, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclAllGatherConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long sendcount, @Cast("ncclDataType_t") int datatype,
     ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
 
-public static native @Cast("ncclResult_t") int ncclReduceScatterConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long recvcount, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclReduceScatterConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long recvcount, @Cast("ncclDataType_t") int datatype,
     @Cast("ncclRedOp_t") int op, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
-public static native @Cast("ncclResult_t") int pncclReduceScatterConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long recvcount, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclReduceScatterConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long recvcount, @Cast("ncclDataType_t") int datatype,
     @Cast("ncclRedOp_t") int op, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
 
-public static native @Cast("ncclResult_t") int ncclAlltoAllConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclAlltoAllConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
-public static native @Cast("ncclResult_t") int pncclAlltoAllConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclAlltoAllConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
 
-public static native @Cast("ncclResult_t") int ncclGatherConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclGatherConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     int root, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
-public static native @Cast("ncclResult_t") int pncclGatherConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
-    int root, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
-
-public static native @Cast("ncclResult_t") int ncclScatterConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
-    int root, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
-public static native @Cast("ncclResult_t") int pncclScatterConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclGatherConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     int root, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
 
-public static native @Cast("ncclResult_t") int ncclSend(@Const Pointer sendbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int peer,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclScatterConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+    int root, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclScatterConfig(@Const Pointer sendbuff, Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+    int root, ncclComm comm, CUstream_st stream, @Const ncclCollConfig_t config);
+
+public static native @Cast("ncclResult_t") @NoException(true) int ncclSend(@Const Pointer sendbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int peer,
     ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclSend(@Const Pointer sendbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int peer,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclSend(@Const Pointer sendbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int peer,
     ncclComm comm, CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int pncclRecv(Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int peer,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclRecv(Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int peer,
     ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int ncclRecv(Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int peer,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclRecv(Pointer recvbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype, int peer,
     ncclComm comm, CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int ncclPutSignal(@Const Pointer localbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int ncclPutSignal(@Const Pointer localbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     int peer, ncclWindow_vidmem peerWin, @Cast("size_t") long peerWinOffset,
     int sigIdx, int ctx, @Cast("unsigned int") int flags, ncclComm comm, CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int pncclPutSignal(@Const Pointer localbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
+public static native @Cast("ncclResult_t") @NoException(true) int pncclPutSignal(@Const Pointer localbuff, @Cast("size_t") long count, @Cast("ncclDataType_t") int datatype,
     int peer, ncclWindow_vidmem peerWin, @Cast("size_t") long peerWinOffset,
     int sigIdx, int ctx, @Cast("unsigned int") int flags, ncclComm comm, CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int ncclSignal(int peer, int sigIdx, int ctx, @Cast("unsigned int") int flags, ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclSignal(int peer, int sigIdx, int ctx, @Cast("unsigned int") int flags, ncclComm comm, CUstream_st stream);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclSignal(int peer, int sigIdx, int ctx, @Cast("unsigned int") int flags, ncclComm comm, CUstream_st stream);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclSignal(int peer, int sigIdx, int ctx, @Cast("unsigned int") int flags, ncclComm comm, CUstream_st stream);
 // Targeting ../nccl/ncclWaitSignalDesc_t.java
 
 
 
-public static native @Cast("ncclResult_t") int ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t signalDescs, ncclComm comm, CUstream_st stream);
-public static native @Cast("ncclResult_t") int pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t signalDescs, ncclComm comm, CUstream_st stream);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t signalDescs, ncclComm comm, CUstream_st stream);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclWaitSignal(int nDesc, ncclWaitSignalDesc_t signalDescs, ncclComm comm, CUstream_st stream);
 
-public static native @Cast("ncclResult_t") int ncclGroupStart();
-public static native @Cast("ncclResult_t") int pncclGroupStart();
+public static native @Cast("ncclResult_t") @NoException(true) int ncclGroupStart();
+public static native @Cast("ncclResult_t") @NoException(true) int pncclGroupStart();
 
-public static native @Cast("ncclResult_t") int ncclGroupEnd();
-public static native @Cast("ncclResult_t") int pncclGroupEnd();
+public static native @Cast("ncclResult_t") @NoException(true) int ncclGroupEnd();
+public static native @Cast("ncclResult_t") @NoException(true) int pncclGroupEnd();
 
-public static native @Cast("ncclResult_t") int ncclGroupSimulateEnd(ncclSimInfo_t simInfo);
-public static native @Cast("ncclResult_t") int pncclGroupSimulateEnd(ncclSimInfo_t simInfo);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclGroupSimulateEnd(ncclSimInfo_t simInfo);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclGroupSimulateEnd(ncclSimInfo_t simInfo);
 
 /** enum ncclEncryptionMode_t */
 public static final int
@@ -528,110 +528,110 @@ public static final int
 //   NCCL_CONFIG_UNDEF_PTR,
 // }
 
-public static native @Cast("ncclResult_t") int ncclSetEncryption(@Const ncclEncryptionConfig_t config);
-public static native @Cast("ncclResult_t") int pncclSetEncryption(@Const ncclEncryptionConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclSetEncryption(@Const ncclEncryptionConfig_t config);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclSetEncryption(@Const ncclEncryptionConfig_t config);
 // Targeting ../nccl/ncclParamHandle.java
 
 
 
-public static native @Cast("ncclResult_t") int ncclParamBind(@ByPtrPtr ncclParamHandle out, @Cast("const char*") BytePointer key);
-public static native @Cast("ncclResult_t") int ncclParamBind(@Cast("ncclParamHandle**") PointerPointer out, String key);
-public static native @Cast("ncclResult_t") int pncclParamBind(@ByPtrPtr ncclParamHandle out, @Cast("const char*") BytePointer key);
-public static native @Cast("ncclResult_t") int pncclParamBind(@Cast("ncclParamHandle**") PointerPointer out, String key);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamBind(@ByPtrPtr ncclParamHandle out, @Cast("const char*") BytePointer key);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamBind(@Cast("ncclParamHandle**") PointerPointer out, String key);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamBind(@ByPtrPtr ncclParamHandle out, @Cast("const char*") BytePointer key);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamBind(@Cast("ncclParamHandle**") PointerPointer out, String key);
 
-public static native @Cast("ncclResult_t") int ncclParamGetI8(ncclParamHandle h, BytePointer out);
-public static native @Cast("ncclResult_t") int ncclParamGetI8(ncclParamHandle h, ByteBuffer out);
-public static native @Cast("ncclResult_t") int ncclParamGetI8(ncclParamHandle h, byte[] out);
-public static native @Cast("ncclResult_t") int pncclParamGetI8(ncclParamHandle h, BytePointer out);
-public static native @Cast("ncclResult_t") int pncclParamGetI8(ncclParamHandle h, ByteBuffer out);
-public static native @Cast("ncclResult_t") int pncclParamGetI8(ncclParamHandle h, byte[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI8(ncclParamHandle h, BytePointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI8(ncclParamHandle h, ByteBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI8(ncclParamHandle h, byte[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI8(ncclParamHandle h, BytePointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI8(ncclParamHandle h, ByteBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI8(ncclParamHandle h, byte[] out);
 
-public static native @Cast("ncclResult_t") int ncclParamGetI16(ncclParamHandle h, ShortPointer out);
-public static native @Cast("ncclResult_t") int ncclParamGetI16(ncclParamHandle h, ShortBuffer out);
-public static native @Cast("ncclResult_t") int ncclParamGetI16(ncclParamHandle h, short[] out);
-public static native @Cast("ncclResult_t") int pncclParamGetI16(ncclParamHandle h, ShortPointer out);
-public static native @Cast("ncclResult_t") int pncclParamGetI16(ncclParamHandle h, ShortBuffer out);
-public static native @Cast("ncclResult_t") int pncclParamGetI16(ncclParamHandle h, short[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI16(ncclParamHandle h, ShortPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI16(ncclParamHandle h, ShortBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI16(ncclParamHandle h, short[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI16(ncclParamHandle h, ShortPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI16(ncclParamHandle h, ShortBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI16(ncclParamHandle h, short[] out);
 
-public static native @Cast("ncclResult_t") int ncclParamGetI32(ncclParamHandle h, IntPointer out);
-public static native @Cast("ncclResult_t") int ncclParamGetI32(ncclParamHandle h, IntBuffer out);
-public static native @Cast("ncclResult_t") int ncclParamGetI32(ncclParamHandle h, int[] out);
-public static native @Cast("ncclResult_t") int pncclParamGetI32(ncclParamHandle h, IntPointer out);
-public static native @Cast("ncclResult_t") int pncclParamGetI32(ncclParamHandle h, IntBuffer out);
-public static native @Cast("ncclResult_t") int pncclParamGetI32(ncclParamHandle h, int[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI32(ncclParamHandle h, IntPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI32(ncclParamHandle h, IntBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI32(ncclParamHandle h, int[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI32(ncclParamHandle h, IntPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI32(ncclParamHandle h, IntBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI32(ncclParamHandle h, int[] out);
 
-public static native @Cast("ncclResult_t") int ncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") LongPointer out);
-public static native @Cast("ncclResult_t") int ncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") LongBuffer out);
-public static native @Cast("ncclResult_t") int ncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") long[] out);
-public static native @Cast("ncclResult_t") int pncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") LongPointer out);
-public static native @Cast("ncclResult_t") int pncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") LongBuffer out);
-public static native @Cast("ncclResult_t") int pncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") long[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") LongPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") LongBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") long[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") LongPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") LongBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetI64(ncclParamHandle h, @Cast("int64_t*") long[] out);
 
-public static native @Cast("ncclResult_t") int ncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") BytePointer out);
-public static native @Cast("ncclResult_t") int ncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") ByteBuffer out);
-public static native @Cast("ncclResult_t") int ncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") byte[] out);
-public static native @Cast("ncclResult_t") int pncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") BytePointer out);
-public static native @Cast("ncclResult_t") int pncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") ByteBuffer out);
-public static native @Cast("ncclResult_t") int pncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") byte[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") BytePointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") ByteBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") byte[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") BytePointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") ByteBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU8(ncclParamHandle h, @Cast("uint8_t*") byte[] out);
 
-public static native @Cast("ncclResult_t") int ncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") ShortPointer out);
-public static native @Cast("ncclResult_t") int ncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") ShortBuffer out);
-public static native @Cast("ncclResult_t") int ncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") short[] out);
-public static native @Cast("ncclResult_t") int pncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") ShortPointer out);
-public static native @Cast("ncclResult_t") int pncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") ShortBuffer out);
-public static native @Cast("ncclResult_t") int pncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") short[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") ShortPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") ShortBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") short[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") ShortPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") ShortBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU16(ncclParamHandle h, @Cast("uint16_t*") short[] out);
 
-public static native @Cast("ncclResult_t") int ncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") IntPointer out);
-public static native @Cast("ncclResult_t") int ncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") IntBuffer out);
-public static native @Cast("ncclResult_t") int ncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") int[] out);
-public static native @Cast("ncclResult_t") int pncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") IntPointer out);
-public static native @Cast("ncclResult_t") int pncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") IntBuffer out);
-public static native @Cast("ncclResult_t") int pncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") int[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") IntPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") IntBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") int[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") IntPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") IntBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU32(ncclParamHandle h, @Cast("uint32_t*") int[] out);
 
-public static native @Cast("ncclResult_t") int ncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") LongPointer out);
-public static native @Cast("ncclResult_t") int ncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") LongBuffer out);
-public static native @Cast("ncclResult_t") int ncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") long[] out);
-public static native @Cast("ncclResult_t") int pncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") LongPointer out);
-public static native @Cast("ncclResult_t") int pncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") LongBuffer out);
-public static native @Cast("ncclResult_t") int pncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") long[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") LongPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") LongBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") long[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") LongPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") LongBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetU64(ncclParamHandle h, @Cast("uint64_t*") long[] out);
 
-public static native @Cast("ncclResult_t") int ncclParamGetStr(ncclParamHandle h, @Cast("const char**") PointerPointer out);
-public static native @Cast("ncclResult_t") int ncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr BytePointer out);
-public static native @Cast("ncclResult_t") int ncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr ByteBuffer out);
-public static native @Cast("ncclResult_t") int ncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr byte[] out);
-public static native @Cast("ncclResult_t") int pncclParamGetStr(ncclParamHandle h, @Cast("const char**") PointerPointer out);
-public static native @Cast("ncclResult_t") int pncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr BytePointer out);
-public static native @Cast("ncclResult_t") int pncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr ByteBuffer out);
-public static native @Cast("ncclResult_t") int pncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr byte[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetStr(ncclParamHandle h, @Cast("const char**") PointerPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr BytePointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr ByteBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr byte[] out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetStr(ncclParamHandle h, @Cast("const char**") PointerPointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr BytePointer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr ByteBuffer out);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetStr(ncclParamHandle h, @Cast("const char**") @ByPtrPtr byte[] out);
 
-public static native @Cast("ncclResult_t") int ncclParamGet(ncclParamHandle h, Pointer out, int maxLen, IntPointer len);
-public static native @Cast("ncclResult_t") int ncclParamGet(ncclParamHandle h, Pointer out, int maxLen, IntBuffer len);
-public static native @Cast("ncclResult_t") int ncclParamGet(ncclParamHandle h, Pointer out, int maxLen, int[] len);
-public static native @Cast("ncclResult_t") int pncclParamGet(ncclParamHandle h, Pointer out, int maxLen, IntPointer len);
-public static native @Cast("ncclResult_t") int pncclParamGet(ncclParamHandle h, Pointer out, int maxLen, IntBuffer len);
-public static native @Cast("ncclResult_t") int pncclParamGet(ncclParamHandle h, Pointer out, int maxLen, int[] len);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGet(ncclParamHandle h, Pointer out, int maxLen, IntPointer len);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGet(ncclParamHandle h, Pointer out, int maxLen, IntBuffer len);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGet(ncclParamHandle h, Pointer out, int maxLen, int[] len);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGet(ncclParamHandle h, Pointer out, int maxLen, IntPointer len);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGet(ncclParamHandle h, Pointer out, int maxLen, IntBuffer len);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGet(ncclParamHandle h, Pointer out, int maxLen, int[] len);
 
-public static native @Cast("ncclResult_t") int ncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") PointerPointer value, IntPointer valueLen);
-public static native @Cast("ncclResult_t") int ncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr BytePointer value, IntPointer valueLen);
-public static native @Cast("ncclResult_t") int ncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr ByteBuffer value, IntBuffer valueLen);
-public static native @Cast("ncclResult_t") int ncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr byte[] value, int[] valueLen);
-public static native @Cast("ncclResult_t") int ncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr BytePointer value, IntPointer valueLen);
-public static native @Cast("ncclResult_t") int ncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr ByteBuffer value, IntBuffer valueLen);
-public static native @Cast("ncclResult_t") int ncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr byte[] value, int[] valueLen);
-public static native @Cast("ncclResult_t") int pncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") PointerPointer value, IntPointer valueLen);
-public static native @Cast("ncclResult_t") int pncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr BytePointer value, IntPointer valueLen);
-public static native @Cast("ncclResult_t") int pncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr ByteBuffer value, IntBuffer valueLen);
-public static native @Cast("ncclResult_t") int pncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr byte[] value, int[] valueLen);
-public static native @Cast("ncclResult_t") int pncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr BytePointer value, IntPointer valueLen);
-public static native @Cast("ncclResult_t") int pncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr ByteBuffer value, IntBuffer valueLen);
-public static native @Cast("ncclResult_t") int pncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr byte[] value, int[] valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") PointerPointer value, IntPointer valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr BytePointer value, IntPointer valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr ByteBuffer value, IntBuffer valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr byte[] value, int[] valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr BytePointer value, IntPointer valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr ByteBuffer value, IntBuffer valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr byte[] value, int[] valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") PointerPointer value, IntPointer valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr BytePointer value, IntPointer valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr ByteBuffer value, IntBuffer valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr byte[] value, int[] valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr BytePointer value, IntPointer valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetParameter(@Cast("const char*") BytePointer key, @Cast("const char**") @ByPtrPtr ByteBuffer value, IntBuffer valueLen);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetParameter(String key, @Cast("const char**") @ByPtrPtr byte[] value, int[] valueLen);
 
-public static native @Cast("ncclResult_t") int ncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, IntPointer tableLen);
-public static native @Cast("ncclResult_t") int ncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, IntBuffer tableLen);
-public static native @Cast("ncclResult_t") int ncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, int[] tableLen);
-public static native @Cast("ncclResult_t") int pncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, IntPointer tableLen);
-public static native @Cast("ncclResult_t") int pncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, IntBuffer tableLen);
-public static native @Cast("ncclResult_t") int pncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, int[] tableLen);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, IntPointer tableLen);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, IntBuffer tableLen);
+public static native @Cast("ncclResult_t") @NoException(true) int ncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, int[] tableLen);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, IntPointer tableLen);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, IntBuffer tableLen);
+public static native @Cast("ncclResult_t") @NoException(true) int pncclParamGetAllParameterKeys(@Cast("const char***") @ByPtrPtr PointerPointer table, int[] tableLen);
 
 public static native void ncclParamDumpAll();
 public static native void pncclParamDumpAll();
@@ -665,10 +665,16 @@ public static native void pncclParamDumpAll();
  *   METRALE_FUNCTIONS   the file with one METRALE_FUNCTION(index, name) a function
  *
  * Each function has a hidden stub that jumps through a slot. A slot starts at code that knows its
- * index and throws; opening a library overwrites the slots of the functions that it has. No
- * signature is needed, so a change of a header's types cannot break the table.
+ * index and says that the function is missing; opening a library overwrites the slots of the
+ * functions that it has. No signature is needed, so a change of a header's types cannot break the
+ * table.
  *
- * Invariant: a slot holds either the address of its throwing code or of the function in the one
+ * A missing function that answers a code leaves LibraryUnavailableException to the Java method that
+ * called and answers -1, an error of every library: whoever called goes on as after any other
+ * failure, and glue without a handler, which costs a call less, can call it. One that answers a
+ * structure cannot answer "failed" and throws.
+ *
+ * Invariant: a slot holds either the address of its own code or of the function in the one
  * library that was opened. Slots are written under the mutex and read without it, one aligned word
  * at a time.
  */
@@ -679,6 +685,7 @@ public static native void pncclParamDumpAll();
 // #endif
 /* Declared for the parser too, so that the recipe can say how they look in Java. */
 
+private static native @Raw(withEnv = true) void metrale_table_attach();
 private static native String metrale_table_open(String path, int mode, String refused) throws org.metrale.gpu.LibraryUnavailableException;
 private static native String metrale_table_file();
 private static native @Cast("bool") boolean metrale_table_exports(String symbol);
@@ -687,6 +694,7 @@ private static native String metrale_table_name(int index);
 private static native @Cast("bool") boolean metrale_table_bound(int index);
 private static native int metrale_table_version();
 static {
+    metrale_table_attach();
     org.metrale.gpu.NativeLibrary.attach("nccl",
         new org.metrale.gpu.NativeTable() {
             public String open(String path, int mode, String refused) { return metrale_table_open(path, mode, refused); }
@@ -755,7 +763,7 @@ public static native void metrale_nccl_rank_recycle(@Cast("int64_t") long rank);
  * METRALE_NCCL_AGAIN if it does not own the communicator any more. `what` has the peer in bits 48
  * to 63.
  */
-public static native int metrale_nccl_submit_owned(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long epoch, @Cast("int64_t") long send,
+public static native @NoException(true) int metrale_nccl_submit_owned(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long epoch, @Cast("int64_t") long send,
                                             @Cast("int64_t") long recv, @Cast("int64_t") long count, @Cast("int64_t") long slot,
                                             @Cast("int64_t") long generation);
 
@@ -763,7 +771,7 @@ public static native int metrale_nccl_submit_owned(@Cast("int64_t") long what, @
  * Queues one two-sided operation and records its event behind it. Where NCCL answers "in progress"
  * the stream stays announced until metrale_nccl_rank_settled. Only for who has the communicator.
  */
-public static native int metrale_nccl_submit(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long send, @Cast("int64_t") long recv,
+public static native @NoException(true) int metrale_nccl_submit(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long send, @Cast("int64_t") long recv,
                                       @Cast("int64_t") long count, int peer, @Cast("int64_t") long slot, @Cast("int64_t") long generation,
                                       @Cast("int64_t") long event);
 

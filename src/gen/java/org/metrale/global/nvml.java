@@ -2020,11 +2020,11 @@ public static final int NVML_INIT_FLAG_NO_GPUS =      (1 << 0);
 public static final int NVML_INIT_FLAG_NO_ATTACH =    (1 << 1);
 public static final int NVML_INIT_FLAG_FORCE_INIT =   (1 << 2);
 
-public static native @Cast("nvmlReturn_t") int nvmlInit_v2();
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlInit_v2();
 
-public static native @Cast("nvmlReturn_t") int nvmlInitWithFlags(@Cast("unsigned int") int flags);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlInitWithFlags(@Cast("unsigned int") int flags);
 
-public static native @Cast("nvmlReturn_t") int nvmlShutdown();
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlShutdown();
 
 public static native @Cast("const char*") BytePointer nvmlErrorString(@Cast("nvmlReturn_t") int result);
 
@@ -2066,32 +2066,32 @@ public static final int
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetDriverVersion(@Cast("char*") BytePointer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetDriverVersion(@Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetDriverVersion(@Cast("char*") byte[] version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetDriverVersion(@Cast("char*") BytePointer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetDriverVersion(@Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetDriverVersion(@Cast("char*") byte[] version, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetNVMLVersion(@Cast("char*") BytePointer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetNVMLVersion(@Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetNVMLVersion(@Cast("char*") byte[] version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetNVMLVersion(@Cast("char*") BytePointer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetNVMLVersion(@Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetNVMLVersion(@Cast("char*") byte[] version, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetCudaDriverVersion(IntPointer cudaDriverVersion);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetCudaDriverVersion(IntBuffer cudaDriverVersion);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetCudaDriverVersion(int[] cudaDriverVersion);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetCudaDriverVersion(IntPointer cudaDriverVersion);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetCudaDriverVersion(IntBuffer cudaDriverVersion);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetCudaDriverVersion(int[] cudaDriverVersion);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetCudaDriverVersion_v2(IntPointer cudaDriverVersion);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetCudaDriverVersion_v2(IntBuffer cudaDriverVersion);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetCudaDriverVersion_v2(int[] cudaDriverVersion);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetCudaDriverVersion_v2(IntPointer cudaDriverVersion);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetCudaDriverVersion_v2(IntBuffer cudaDriverVersion);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetCudaDriverVersion_v2(int[] cudaDriverVersion);
 
 // #define NVML_CUDA_DRIVER_VERSION_MAJOR(v) ((v)/1000)
 // #define NVML_CUDA_DRIVER_VERSION_MINOR(v) (((v)%1000)/10)
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetProcessName(@Cast("unsigned int") int pid, @Cast("char*") BytePointer name, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetProcessName(@Cast("unsigned int") int pid, @Cast("char*") ByteBuffer name, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetProcessName(@Cast("unsigned int") int pid, @Cast("char*") byte[] name, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetProcessName(@Cast("unsigned int") int pid, @Cast("char*") BytePointer name, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetProcessName(@Cast("unsigned int") int pid, @Cast("char*") ByteBuffer name, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetProcessName(@Cast("unsigned int") int pid, @Cast("char*") byte[] name, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetHicVersion(@Cast("unsigned int*") IntPointer hwbcCount, nvmlHwbcEntry_t hwbcEntries);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetHicVersion(@Cast("unsigned int*") IntBuffer hwbcCount, nvmlHwbcEntry_t hwbcEntries);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetHicVersion(@Cast("unsigned int*") int[] hwbcCount, nvmlHwbcEntry_t hwbcEntries);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetHicVersion(@Cast("unsigned int*") IntPointer hwbcCount, nvmlHwbcEntry_t hwbcEntries);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetHicVersion(@Cast("unsigned int*") IntBuffer hwbcCount, nvmlHwbcEntry_t hwbcEntries);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetHicVersion(@Cast("unsigned int*") int[] hwbcCount, nvmlHwbcEntry_t hwbcEntries);
 
 
 public static native @Cast("nvmlReturn_t") int nvmlSystemGetTopologyGpuSet(@Cast("unsigned int") int cpuNumber, @Cast("unsigned int*") IntPointer count, @Cast("nvmlDevice_st**") PointerPointer deviceArray);
@@ -2103,206 +2103,206 @@ public static native @Cast("nvmlReturn_t") int nvmlSystemGetTopologyGpuSet(@Cast
 public static native @MemberGetter int nvmlSystemDriverBranchInfo_v1();
 public static final int nvmlSystemDriverBranchInfo_v1 = nvmlSystemDriverBranchInfo_v1();
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetDriverBranch(@Cast("nvmlSystemDriverBranchInfo_t*") nvmlSystemDriverBranchInfo_v1_t branchInfo, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetDriverBranch(@Cast("nvmlSystemDriverBranchInfo_t*") nvmlSystemDriverBranchInfo_v1_t branchInfo, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetCPER_v1(nvmlGetCPER_v1_t cper);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetCPER_v1(nvmlGetCPER_v1_t cper);
 
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetCount(@Cast("unsigned int*") IntPointer unitCount);
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetCount(@Cast("unsigned int*") IntBuffer unitCount);
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetCount(@Cast("unsigned int*") int[] unitCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetCount(@Cast("unsigned int*") IntPointer unitCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetCount(@Cast("unsigned int*") IntBuffer unitCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetCount(@Cast("unsigned int*") int[] unitCount);
 
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetHandleByIndex(@Cast("unsigned int") int index, @ByPtrPtr nvmlUnit_st unit);
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetHandleByIndex(@Cast("unsigned int") int index, @Cast("nvmlUnit_st**") PointerPointer unit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetHandleByIndex(@Cast("unsigned int") int index, @ByPtrPtr nvmlUnit_st unit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetHandleByIndex(@Cast("unsigned int") int index, @Cast("nvmlUnit_st**") PointerPointer unit);
 
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetUnitInfo(nvmlUnit_st unit, nvmlUnitInfo_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetUnitInfo(nvmlUnit_st unit, nvmlUnitInfo_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetLedState(nvmlUnit_st unit, nvmlLedState_t state);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetLedState(nvmlUnit_st unit, nvmlLedState_t state);
 
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetPsuInfo(nvmlUnit_st unit, nvmlPSUInfo_t psu);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetPsuInfo(nvmlUnit_st unit, nvmlPSUInfo_t psu);
 
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetTemperature(nvmlUnit_st unit, @Cast("unsigned int") int type, @Cast("unsigned int*") IntPointer temp);
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetTemperature(nvmlUnit_st unit, @Cast("unsigned int") int type, @Cast("unsigned int*") IntBuffer temp);
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetTemperature(nvmlUnit_st unit, @Cast("unsigned int") int type, @Cast("unsigned int*") int[] temp);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetTemperature(nvmlUnit_st unit, @Cast("unsigned int") int type, @Cast("unsigned int*") IntPointer temp);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetTemperature(nvmlUnit_st unit, @Cast("unsigned int") int type, @Cast("unsigned int*") IntBuffer temp);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetTemperature(nvmlUnit_st unit, @Cast("unsigned int") int type, @Cast("unsigned int*") int[] temp);
 
-public static native @Cast("nvmlReturn_t") int nvmlUnitGetFanSpeedInfo(nvmlUnit_st unit, nvmlUnitFanSpeeds_t fanSpeeds);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitGetFanSpeedInfo(nvmlUnit_st unit, nvmlUnitFanSpeeds_t fanSpeeds);
 
 
 public static native @Cast("nvmlReturn_t") int nvmlUnitGetDevices(nvmlUnit_st unit, @Cast("unsigned int*") IntPointer deviceCount, @Cast("nvmlDevice_st**") PointerPointer devices);
 public static native @Cast("nvmlReturn_t") int nvmlUnitGetDevices(nvmlUnit_st unit, @Cast("unsigned int*") IntBuffer deviceCount, @Cast("nvmlDevice_st**") PointerPointer devices);
 public static native @Cast("nvmlReturn_t") int nvmlUnitGetDevices(nvmlUnit_st unit, @Cast("unsigned int*") int[] deviceCount, @Cast("nvmlDevice_st**") PointerPointer devices);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCount_v2(@Cast("unsigned int*") IntPointer deviceCount);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCount_v2(@Cast("unsigned int*") IntBuffer deviceCount);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCount_v2(@Cast("unsigned int*") int[] deviceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCount_v2(@Cast("unsigned int*") IntPointer deviceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCount_v2(@Cast("unsigned int*") IntBuffer deviceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCount_v2(@Cast("unsigned int*") int[] deviceCount);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAttributes_v2(nvmlDevice_st device, nvmlDeviceAttributes_t attributes);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAttributes_v2(nvmlDevice_st device, nvmlDeviceAttributes_t attributes);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByIndex_v2(@Cast("unsigned int") int index, @ByPtrPtr nvmlDevice_st device);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByIndex_v2(@Cast("unsigned int") int index, @Cast("nvmlDevice_st**") PointerPointer device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByIndex_v2(@Cast("unsigned int") int index, @ByPtrPtr nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByIndex_v2(@Cast("unsigned int") int index, @Cast("nvmlDevice_st**") PointerPointer device);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetHandleBySerial(@Cast("const char*") BytePointer serial, @ByPtrPtr nvmlDevice_st device);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetHandleBySerial(String serial, @Cast("nvmlDevice_st**") PointerPointer device);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByUUID(@Cast("const char*") BytePointer uuid, @ByPtrPtr nvmlDevice_st device);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByUUID(String uuid, @Cast("nvmlDevice_st**") PointerPointer device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByUUID(@Cast("const char*") BytePointer uuid, @ByPtrPtr nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByUUID(String uuid, @Cast("nvmlDevice_st**") PointerPointer device);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByUUIDV(@Cast("const nvmlUUID_t*") nvmlUUID_v1_t uuid, @ByPtrPtr nvmlDevice_st device);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByUUIDV(@Cast("const nvmlUUID_t*") nvmlUUID_v1_t uuid, @Cast("nvmlDevice_st**") PointerPointer device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByUUIDV(@Cast("const nvmlUUID_t*") nvmlUUID_v1_t uuid, @ByPtrPtr nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByUUIDV(@Cast("const nvmlUUID_t*") nvmlUUID_v1_t uuid, @Cast("nvmlDevice_st**") PointerPointer device);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByPciBusId_v2(@Cast("const char*") BytePointer pciBusId, @ByPtrPtr nvmlDevice_st device);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByPciBusId_v2(String pciBusId, @Cast("nvmlDevice_st**") PointerPointer device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByPciBusId_v2(@Cast("const char*") BytePointer pciBusId, @ByPtrPtr nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByPciBusId_v2(String pciBusId, @Cast("nvmlDevice_st**") PointerPointer device);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetName(nvmlDevice_st device, @Cast("char*") BytePointer name, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetName(nvmlDevice_st device, @Cast("char*") ByteBuffer name, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetName(nvmlDevice_st device, @Cast("char*") byte[] name, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetName(nvmlDevice_st device, @Cast("char*") BytePointer name, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetName(nvmlDevice_st device, @Cast("char*") ByteBuffer name, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetName(nvmlDevice_st device, @Cast("char*") byte[] name, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBrand(nvmlDevice_st device, @Cast("nvmlBrandType_t*") IntPointer type);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBrand(nvmlDevice_st device, @Cast("nvmlBrandType_t*") IntBuffer type);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBrand(nvmlDevice_st device, @Cast("nvmlBrandType_t*") int[] type);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBrand(nvmlDevice_st device, @Cast("nvmlBrandType_t*") IntPointer type);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBrand(nvmlDevice_st device, @Cast("nvmlBrandType_t*") IntBuffer type);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBrand(nvmlDevice_st device, @Cast("nvmlBrandType_t*") int[] type);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetIndex(nvmlDevice_st device, @Cast("unsigned int*") IntPointer index);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetIndex(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer index);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetIndex(nvmlDevice_st device, @Cast("unsigned int*") int[] index);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetIndex(nvmlDevice_st device, @Cast("unsigned int*") IntPointer index);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetIndex(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer index);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetIndex(nvmlDevice_st device, @Cast("unsigned int*") int[] index);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSerial(nvmlDevice_st device, @Cast("char*") BytePointer serial, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSerial(nvmlDevice_st device, @Cast("char*") ByteBuffer serial, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSerial(nvmlDevice_st device, @Cast("char*") byte[] serial, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSerial(nvmlDevice_st device, @Cast("char*") BytePointer serial, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSerial(nvmlDevice_st device, @Cast("char*") ByteBuffer serial, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSerial(nvmlDevice_st device, @Cast("char*") byte[] serial, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetModuleId(nvmlDevice_st device, @Cast("unsigned int*") IntPointer moduleId);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetModuleId(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer moduleId);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetModuleId(nvmlDevice_st device, @Cast("unsigned int*") int[] moduleId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetModuleId(nvmlDevice_st device, @Cast("unsigned int*") IntPointer moduleId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetModuleId(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer moduleId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetModuleId(nvmlDevice_st device, @Cast("unsigned int*") int[] moduleId);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetC2cModeInfoV(nvmlDevice_st device, nvmlC2cModeInfo_v1_t c2cModeInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetC2cModeInfoV(nvmlDevice_st device, nvmlC2cModeInfo_v1_t c2cModeInfo);
 
 public static final int NVML_AFFINITY_SCOPE_NODE =     0;
 
 public static final int NVML_AFFINITY_SCOPE_SOCKET =   1;
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemoryAffinity(nvmlDevice_st device, @Cast("unsigned int") int nodeSetSize, @Cast("unsigned long*") CLongPointer nodeSet, @Cast("nvmlAffinityScope_t") int scope);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemoryAffinity(nvmlDevice_st device, @Cast("unsigned int") int nodeSetSize, @Cast("unsigned long*") CLongPointer nodeSet, @Cast("nvmlAffinityScope_t") int scope);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_st device, @Cast("unsigned int") int cpuSetSize, @Cast("unsigned long*") CLongPointer cpuSet, @Cast("nvmlAffinityScope_t") int scope);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_st device, @Cast("unsigned int") int cpuSetSize, @Cast("unsigned long*") CLongPointer cpuSet, @Cast("nvmlAffinityScope_t") int scope);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCpuAffinity(nvmlDevice_st device, @Cast("unsigned int") int cpuSetSize, @Cast("unsigned long*") CLongPointer cpuSet);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCpuAffinity(nvmlDevice_st device, @Cast("unsigned int") int cpuSetSize, @Cast("unsigned long*") CLongPointer cpuSet);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetCpuAffinity(nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetCpuAffinity(nvmlDevice_st device);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceClearCpuAffinity(nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceClearCpuAffinity(nvmlDevice_st device);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNumaNodeId(nvmlDevice_st device, @Cast("unsigned int*") IntPointer node);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNumaNodeId(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer node);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNumaNodeId(nvmlDevice_st device, @Cast("unsigned int*") int[] node);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNumaNodeId(nvmlDevice_st device, @Cast("unsigned int*") IntPointer node);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNumaNodeId(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer node);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNumaNodeId(nvmlDevice_st device, @Cast("unsigned int*") int[] node);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAddressingMode(nvmlDevice_st device, @Cast("nvmlDeviceAddressingMode_t*") nvmlDeviceAddressingMode_v1_t mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAddressingMode(nvmlDevice_st device, @Cast("nvmlDeviceAddressingMode_t*") nvmlDeviceAddressingMode_v1_t mode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRepairStatus(nvmlDevice_st device, @Cast("nvmlRepairStatus_t*") nvmlRepairStatus_v1_t repairStatus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRepairStatus(nvmlDevice_st device, @Cast("nvmlRepairStatus_t*") nvmlRepairStatus_v1_t repairStatus);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_st device, nvmlUnrepairableMemoryStatus_v1_t unrepairableMemoryStatus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_st device, nvmlUnrepairableMemoryStatus_v1_t unrepairableMemoryStatus);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuTopologyLevel_t*") IntPointer pathInfo);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuTopologyLevel_t*") IntBuffer pathInfo);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuTopologyLevel_t*") int[] pathInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuTopologyLevel_t*") IntPointer pathInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuTopologyLevel_t*") IntBuffer pathInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuTopologyLevel_t*") int[] pathInfo);
 
 
 public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTopologyNearestGpus(nvmlDevice_st device, @Cast("nvmlGpuTopologyLevel_t") int level, @Cast("unsigned int*") IntPointer count, @Cast("nvmlDevice_st**") PointerPointer deviceArray);
 public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTopologyNearestGpus(nvmlDevice_st device, @Cast("nvmlGpuTopologyLevel_t") int level, @Cast("unsigned int*") IntBuffer count, @Cast("nvmlDevice_st**") PointerPointer deviceArray);
 public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTopologyNearestGpus(nvmlDevice_st device, @Cast("nvmlGpuTopologyLevel_t") int level, @Cast("unsigned int*") int[] count, @Cast("nvmlDevice_st**") PointerPointer deviceArray);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetP2PStatus(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuP2PCapsIndex_t") int p2pIndex,@Cast("nvmlGpuP2PStatus_t*") IntPointer p2pStatus);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetP2PStatus(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuP2PCapsIndex_t") int p2pIndex,@Cast("nvmlGpuP2PStatus_t*") IntBuffer p2pStatus);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetP2PStatus(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuP2PCapsIndex_t") int p2pIndex,@Cast("nvmlGpuP2PStatus_t*") int[] p2pStatus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetP2PStatus(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuP2PCapsIndex_t") int p2pIndex,@Cast("nvmlGpuP2PStatus_t*") IntPointer p2pStatus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetP2PStatus(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuP2PCapsIndex_t") int p2pIndex,@Cast("nvmlGpuP2PStatus_t*") IntBuffer p2pStatus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetP2PStatus(nvmlDevice_st device1, nvmlDevice_st device2, @Cast("nvmlGpuP2PCapsIndex_t") int p2pIndex,@Cast("nvmlGpuP2PStatus_t*") int[] p2pStatus);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetUUID(nvmlDevice_st device, @Cast("char*") BytePointer uuid, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetUUID(nvmlDevice_st device, @Cast("char*") ByteBuffer uuid, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetUUID(nvmlDevice_st device, @Cast("char*") byte[] uuid, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetUUID(nvmlDevice_st device, @Cast("char*") BytePointer uuid, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetUUID(nvmlDevice_st device, @Cast("char*") ByteBuffer uuid, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetUUID(nvmlDevice_st device, @Cast("char*") byte[] uuid, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMinorNumber(nvmlDevice_st device, @Cast("unsigned int*") IntPointer minorNumber);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMinorNumber(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer minorNumber);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMinorNumber(nvmlDevice_st device, @Cast("unsigned int*") int[] minorNumber);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMinorNumber(nvmlDevice_st device, @Cast("unsigned int*") IntPointer minorNumber);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMinorNumber(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer minorNumber);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMinorNumber(nvmlDevice_st device, @Cast("unsigned int*") int[] minorNumber);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBoardPartNumber(nvmlDevice_st device, @Cast("char*") BytePointer partNumber, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBoardPartNumber(nvmlDevice_st device, @Cast("char*") ByteBuffer partNumber, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBoardPartNumber(nvmlDevice_st device, @Cast("char*") byte[] partNumber, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBoardPartNumber(nvmlDevice_st device, @Cast("char*") BytePointer partNumber, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBoardPartNumber(nvmlDevice_st device, @Cast("char*") ByteBuffer partNumber, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBoardPartNumber(nvmlDevice_st device, @Cast("char*") byte[] partNumber, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetInforomVersion(nvmlDevice_st device, @Cast("nvmlInforomObject_t") int object, @Cast("char*") BytePointer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetInforomVersion(nvmlDevice_st device, @Cast("nvmlInforomObject_t") int object, @Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetInforomVersion(nvmlDevice_st device, @Cast("nvmlInforomObject_t") int object, @Cast("char*") byte[] version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetInforomVersion(nvmlDevice_st device, @Cast("nvmlInforomObject_t") int object, @Cast("char*") BytePointer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetInforomVersion(nvmlDevice_st device, @Cast("nvmlInforomObject_t") int object, @Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetInforomVersion(nvmlDevice_st device, @Cast("nvmlInforomObject_t") int object, @Cast("char*") byte[] version, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetInforomImageVersion(nvmlDevice_st device, @Cast("char*") BytePointer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetInforomImageVersion(nvmlDevice_st device, @Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetInforomImageVersion(nvmlDevice_st device, @Cast("char*") byte[] version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetInforomImageVersion(nvmlDevice_st device, @Cast("char*") BytePointer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetInforomImageVersion(nvmlDevice_st device, @Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetInforomImageVersion(nvmlDevice_st device, @Cast("char*") byte[] version, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetInforomConfigurationChecksum(nvmlDevice_st device, @Cast("unsigned int*") IntPointer checksum);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetInforomConfigurationChecksum(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer checksum);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetInforomConfigurationChecksum(nvmlDevice_st device, @Cast("unsigned int*") int[] checksum);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetInforomConfigurationChecksum(nvmlDevice_st device, @Cast("unsigned int*") IntPointer checksum);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetInforomConfigurationChecksum(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer checksum);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetInforomConfigurationChecksum(nvmlDevice_st device, @Cast("unsigned int*") int[] checksum);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceValidateInforom(nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceValidateInforom(nvmlDevice_st device);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetLastBBXFlushTime(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer timestamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetLastBBXFlushTime(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer timestamp,
                                                    @Cast("unsigned long*") CLongPointer durationUs);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetLastBBXFlushTime(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer timestamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetLastBBXFlushTime(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer timestamp,
                                                    @Cast("unsigned long*") CLongPointer durationUs);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetLastBBXFlushTime(nvmlDevice_st device, @Cast("unsigned long long*") long[] timestamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetLastBBXFlushTime(nvmlDevice_st device, @Cast("unsigned long long*") long[] timestamp,
                                                    @Cast("unsigned long*") CLongPointer durationUs);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBBXTimeData_v1(nvmlDevice_st device, nvmlBBXTimeData_v1_t timeData);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBBXTimeData_v1(nvmlDevice_st device, nvmlBBXTimeData_v1_t timeData);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuUptime_v1(nvmlDevice_st device, nvmlGpuUptime_v1_t uptime);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuUptime_v1(nvmlDevice_st device, nvmlGpuUptime_v1_t uptime);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDisplayMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer display);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDisplayMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer display);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDisplayMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] display);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDisplayMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer display);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDisplayMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer display);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDisplayMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] display);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDisplayActive(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer isActive);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDisplayActive(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer isActive);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDisplayActive(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] isActive);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDisplayActive(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer isActive);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDisplayActive(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer isActive);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDisplayActive(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] isActive);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPersistenceMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer mode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPersistenceMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer mode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPersistenceMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPersistenceMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPersistenceMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPersistenceMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] mode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPciInfoExt(nvmlDevice_st device, @Cast("nvmlPciInfoExt_t*") nvmlPciInfoExt_v1_t pci);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPciInfoExt(nvmlDevice_st device, @Cast("nvmlPciInfoExt_t*") nvmlPciInfoExt_v1_t pci);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPciInfo_v3(nvmlDevice_st device, nvmlPciInfo_t pci);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPciInfo_v3(nvmlDevice_st device, nvmlPciInfo_t pci);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntPointer maxLinkGen);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer maxLinkGen);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") int[] maxLinkGen);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntPointer maxLinkGen);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer maxLinkGen);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") int[] maxLinkGen);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntPointer maxLinkGenDevice);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer maxLinkGenDevice);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") int[] maxLinkGenDevice);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntPointer maxLinkGenDevice);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer maxLinkGenDevice);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuMaxPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") int[] maxLinkGenDevice);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") IntPointer maxLinkWidth);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer maxLinkWidth);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") int[] maxLinkWidth);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") IntPointer maxLinkWidth);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer maxLinkWidth);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") int[] maxLinkWidth);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntPointer currLinkGen);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer currLinkGen);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") int[] currLinkGen);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntPointer currLinkGen);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer currLinkGen);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_st device, @Cast("unsigned int*") int[] currLinkGen);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") IntPointer currLinkWidth);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer currLinkWidth);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") int[] currLinkWidth);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") IntPointer currLinkWidth);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer currLinkWidth);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_st device, @Cast("unsigned int*") int[] currLinkWidth);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieThroughput(nvmlDevice_st device, @Cast("nvmlPcieUtilCounter_t") int counter, @Cast("unsigned int*") IntPointer value);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieThroughput(nvmlDevice_st device, @Cast("nvmlPcieUtilCounter_t") int counter, @Cast("unsigned int*") IntBuffer value);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieThroughput(nvmlDevice_st device, @Cast("nvmlPcieUtilCounter_t") int counter, @Cast("unsigned int*") int[] value);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieThroughput(nvmlDevice_st device, @Cast("nvmlPcieUtilCounter_t") int counter, @Cast("unsigned int*") IntPointer value);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieThroughput(nvmlDevice_st device, @Cast("nvmlPcieUtilCounter_t") int counter, @Cast("unsigned int*") IntBuffer value);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieThroughput(nvmlDevice_st device, @Cast("nvmlPcieUtilCounter_t") int counter, @Cast("unsigned int*") int[] value);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieReplayCounter(nvmlDevice_st device, @Cast("unsigned int*") IntPointer value);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieReplayCounter(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer value);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieReplayCounter(nvmlDevice_st device, @Cast("unsigned int*") int[] value);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieReplayCounter(nvmlDevice_st device, @Cast("unsigned int*") IntPointer value);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieReplayCounter(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer value);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieReplayCounter(nvmlDevice_st device, @Cast("unsigned int*") int[] value);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") IntPointer clock);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") IntBuffer clock);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") int[] clock);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") IntPointer clock);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") IntBuffer clock);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") int[] clock);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") IntPointer clock);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") IntBuffer clock);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") int[] clock);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") IntPointer clock);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") IntBuffer clock);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxClockInfo(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("unsigned int*") int[] clock);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpcClkVfOffset(nvmlDevice_st device, IntPointer offset);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpcClkVfOffset(nvmlDevice_st device, IntBuffer offset);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpcClkVfOffset(nvmlDevice_st device, int[] offset);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpcClkVfOffset(nvmlDevice_st device, IntPointer offset);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpcClkVfOffset(nvmlDevice_st device, IntBuffer offset);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpcClkVfOffset(nvmlDevice_st device, int[] offset);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetApplicationsClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("unsigned int*") IntPointer clockMHz);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetApplicationsClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("unsigned int*") IntBuffer clockMHz);
@@ -2312,63 +2312,63 @@ public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetDefaultA
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("unsigned int*") IntBuffer clockMHz);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("unsigned int*") int[] clockMHz);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("nvmlClockId_t") int clockId, @Cast("unsigned int*") IntPointer clockMHz);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("nvmlClockId_t") int clockId, @Cast("unsigned int*") IntBuffer clockMHz);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("nvmlClockId_t") int clockId, @Cast("unsigned int*") int[] clockMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("nvmlClockId_t") int clockId, @Cast("unsigned int*") IntPointer clockMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("nvmlClockId_t") int clockId, @Cast("unsigned int*") IntBuffer clockMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("nvmlClockId_t") int clockId, @Cast("unsigned int*") int[] clockMHz);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("unsigned int*") IntPointer clockMHz);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("unsigned int*") IntBuffer clockMHz);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("unsigned int*") int[] clockMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("unsigned int*") IntPointer clockMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("unsigned int*") IntBuffer clockMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_st device, @Cast("nvmlClockType_t") int clockType, @Cast("unsigned int*") int[] clockMHz);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_st device, @Cast("unsigned int*") IntPointer count, @Cast("unsigned int*") IntPointer clocksMHz);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer count, @Cast("unsigned int*") IntBuffer clocksMHz);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_st device, @Cast("unsigned int*") int[] count, @Cast("unsigned int*") int[] clocksMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_st device, @Cast("unsigned int*") IntPointer count, @Cast("unsigned int*") IntPointer clocksMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer count, @Cast("unsigned int*") IntBuffer clocksMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_st device, @Cast("unsigned int*") int[] count, @Cast("unsigned int*") int[] clocksMHz);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_st device, @Cast("unsigned int") int memoryClockMHz, @Cast("unsigned int*") IntPointer count, @Cast("unsigned int*") IntPointer clocksMHz);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_st device, @Cast("unsigned int") int memoryClockMHz, @Cast("unsigned int*") IntBuffer count, @Cast("unsigned int*") IntBuffer clocksMHz);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_st device, @Cast("unsigned int") int memoryClockMHz, @Cast("unsigned int*") int[] count, @Cast("unsigned int*") int[] clocksMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_st device, @Cast("unsigned int") int memoryClockMHz, @Cast("unsigned int*") IntPointer count, @Cast("unsigned int*") IntPointer clocksMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_st device, @Cast("unsigned int") int memoryClockMHz, @Cast("unsigned int*") IntBuffer count, @Cast("unsigned int*") IntBuffer clocksMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_st device, @Cast("unsigned int") int memoryClockMHz, @Cast("unsigned int*") int[] count, @Cast("unsigned int*") int[] clocksMHz);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAutoBoostedClocksEnabled(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer isEnabled, @Cast("nvmlEnableState_t*") IntPointer defaultIsEnabled);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAutoBoostedClocksEnabled(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer isEnabled, @Cast("nvmlEnableState_t*") IntBuffer defaultIsEnabled);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAutoBoostedClocksEnabled(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] isEnabled, @Cast("nvmlEnableState_t*") int[] defaultIsEnabled);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAutoBoostedClocksEnabled(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer isEnabled, @Cast("nvmlEnableState_t*") IntPointer defaultIsEnabled);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAutoBoostedClocksEnabled(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer isEnabled, @Cast("nvmlEnableState_t*") IntBuffer defaultIsEnabled);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAutoBoostedClocksEnabled(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] isEnabled, @Cast("nvmlEnableState_t*") int[] defaultIsEnabled);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntPointer speed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer speed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") int[] speed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntPointer speed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer speed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") int[] speed);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFanSpeed_v2(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") IntPointer speed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFanSpeed_v2(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") IntBuffer speed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFanSpeed_v2(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") int[] speed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFanSpeed_v2(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") IntPointer speed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFanSpeed_v2(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") IntBuffer speed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFanSpeed_v2(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") int[] speed);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFanSpeedRPM(nvmlDevice_st device, @Cast("nvmlFanSpeedInfo_t*") nvmlFanSpeedInfo_v1_t fanSpeed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFanSpeedRPM(nvmlDevice_st device, @Cast("nvmlFanSpeedInfo_t*") nvmlFanSpeedInfo_v1_t fanSpeed);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTargetFanSpeed(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") IntPointer targetSpeed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTargetFanSpeed(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") IntBuffer targetSpeed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTargetFanSpeed(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") int[] targetSpeed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTargetFanSpeed(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") IntPointer targetSpeed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTargetFanSpeed(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") IntBuffer targetSpeed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTargetFanSpeed(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int*") int[] targetSpeed);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMinMaxFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntPointer minSpeed,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMinMaxFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntPointer minSpeed,
                                                  @Cast("unsigned int*") IntPointer maxSpeed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMinMaxFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer minSpeed,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMinMaxFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer minSpeed,
                                                  @Cast("unsigned int*") IntBuffer maxSpeed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMinMaxFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") int[] minSpeed,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMinMaxFanSpeed(nvmlDevice_st device, @Cast("unsigned int*") int[] minSpeed,
                                                  @Cast("unsigned int*") int[] maxSpeed);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFanControlPolicy_v2(nvmlDevice_st device, @Cast("unsigned int") int fan,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFanControlPolicy_v2(nvmlDevice_st device, @Cast("unsigned int") int fan,
                                                       @Cast("nvmlFanControlPolicy_t*") IntPointer policy);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFanControlPolicy_v2(nvmlDevice_st device, @Cast("unsigned int") int fan,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFanControlPolicy_v2(nvmlDevice_st device, @Cast("unsigned int") int fan,
                                                       @Cast("nvmlFanControlPolicy_t*") IntBuffer policy);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFanControlPolicy_v2(nvmlDevice_st device, @Cast("unsigned int") int fan,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFanControlPolicy_v2(nvmlDevice_st device, @Cast("unsigned int") int fan,
                                                       @Cast("nvmlFanControlPolicy_t*") int[] policy);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNumFans(nvmlDevice_st device, @Cast("unsigned int*") IntPointer numFans);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNumFans(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer numFans);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNumFans(nvmlDevice_st device, @Cast("unsigned int*") int[] numFans);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNumFans(nvmlDevice_st device, @Cast("unsigned int*") IntPointer numFans);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNumFans(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer numFans);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNumFans(nvmlDevice_st device, @Cast("unsigned int*") int[] numFans);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetTemperature(nvmlDevice_st device, @Cast("nvmlTemperatureSensors_t") int sensorType, @Cast("unsigned int*") IntPointer temp);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetTemperature(nvmlDevice_st device, @Cast("nvmlTemperatureSensors_t") int sensorType, @Cast("unsigned int*") IntBuffer temp);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetTemperature(nvmlDevice_st device, @Cast("nvmlTemperatureSensors_t") int sensorType, @Cast("unsigned int*") int[] temp);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCoolerInfo(nvmlDevice_st device, @Cast("nvmlCoolerInfo_t*") nvmlCoolerInfo_v1_t coolerInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCoolerInfo(nvmlDevice_st device, @Cast("nvmlCoolerInfo_t*") nvmlCoolerInfo_v1_t coolerInfo);
 // Targeting ../nvml/nvmlTemperature_v1_t.java
 
 
@@ -2376,31 +2376,31 @@ public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCoolerInfo(nvmlDevic
 public static native @MemberGetter int nvmlTemperature_v1();
 public static final int nvmlTemperature_v1 = nvmlTemperature_v1();
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTemperatureV(nvmlDevice_st device, @Cast("nvmlTemperature_t*") nvmlTemperature_v1_t temperature);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTemperatureV(nvmlDevice_st device, @Cast("nvmlTemperature_t*") nvmlTemperature_v1_t temperature);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, @Cast("unsigned int*") IntPointer temp);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, @Cast("unsigned int*") IntBuffer temp);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, @Cast("unsigned int*") int[] temp);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, @Cast("unsigned int*") IntPointer temp);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, @Cast("unsigned int*") IntBuffer temp);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, @Cast("unsigned int*") int[] temp);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMarginTemperature(nvmlDevice_st device, @Cast("nvmlMarginTemperature_t*") nvmlMarginTemperature_v1_t marginTempInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMarginTemperature(nvmlDevice_st device, @Cast("nvmlMarginTemperature_t*") nvmlMarginTemperature_v1_t marginTempInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetThermalSettings(nvmlDevice_st device, @Cast("unsigned int") int sensorIndex, nvmlGpuThermalSettings_t pThermalSettings);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetThermalSettings(nvmlDevice_st device, @Cast("unsigned int") int sensorIndex, nvmlGpuThermalSettings_t pThermalSettings);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPerformanceState(nvmlDevice_st device, @Cast("nvmlPstates_t*") IntPointer pState);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPerformanceState(nvmlDevice_st device, @Cast("nvmlPstates_t*") IntBuffer pState);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPerformanceState(nvmlDevice_st device, @Cast("nvmlPstates_t*") int[] pState);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPerformanceState(nvmlDevice_st device, @Cast("nvmlPstates_t*") IntPointer pState);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPerformanceState(nvmlDevice_st device, @Cast("nvmlPstates_t*") IntBuffer pState);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPerformanceState(nvmlDevice_st device, @Cast("nvmlPstates_t*") int[] pState);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer clocksEventReasons);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer clocksEventReasons);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") long[] clocksEventReasons);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer clocksEventReasons);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer clocksEventReasons);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") long[] clocksEventReasons);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer clocksThrottleReasons);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer clocksThrottleReasons);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_st device, @Cast("unsigned long long*") long[] clocksThrottleReasons);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer supportedClocksEventReasons);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer supportedClocksEventReasons);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") long[] supportedClocksEventReasons);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer supportedClocksEventReasons);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer supportedClocksEventReasons);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_st device, @Cast("unsigned long long*") long[] supportedClocksEventReasons);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetSupportedClocksThrottleReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer supportedClocksThrottleReasons);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetSupportedClocksThrottleReasons(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer supportedClocksThrottleReasons);
@@ -2410,386 +2410,386 @@ public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetPowerSta
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetPowerState(nvmlDevice_st device, @Cast("nvmlPstates_t*") IntBuffer pState);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetPowerState(nvmlDevice_st device, @Cast("nvmlPstates_t*") int[] pState);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDynamicPstatesInfo(nvmlDevice_st device, nvmlGpuDynamicPstatesInfo_t pDynamicPstatesInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDynamicPstatesInfo(nvmlDevice_st device, nvmlGpuDynamicPstatesInfo_t pDynamicPstatesInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemClkVfOffset(nvmlDevice_st device, IntPointer offset);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemClkVfOffset(nvmlDevice_st device, IntBuffer offset);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemClkVfOffset(nvmlDevice_st device, int[] offset);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemClkVfOffset(nvmlDevice_st device, IntPointer offset);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemClkVfOffset(nvmlDevice_st device, IntBuffer offset);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemClkVfOffset(nvmlDevice_st device, int[] offset);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("nvmlPstates_t") int pstate,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("nvmlPstates_t") int pstate,
                                                       @Cast("unsigned int*") IntPointer minClockMHz, @Cast("unsigned int*") IntPointer maxClockMHz);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("nvmlPstates_t") int pstate,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("nvmlPstates_t") int pstate,
                                                       @Cast("unsigned int*") IntBuffer minClockMHz, @Cast("unsigned int*") IntBuffer maxClockMHz);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("nvmlPstates_t") int pstate,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_st device, @Cast("nvmlClockType_t") int type, @Cast("nvmlPstates_t") int pstate,
                                                       @Cast("unsigned int*") int[] minClockMHz, @Cast("unsigned int*") int[] maxClockMHz);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_st device,
                                                              @Cast("nvmlPstates_t*") IntPointer pstates, @Cast("unsigned int") int size);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_st device,
                                                              @Cast("nvmlPstates_t*") IntBuffer pstates, @Cast("unsigned int") int size);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_st device,
                                                              @Cast("nvmlPstates_t*") int[] pstates, @Cast("unsigned int") int size);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpcClkMinMaxVfOffset(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpcClkMinMaxVfOffset(nvmlDevice_st device,
                                                        IntPointer minOffset, IntPointer maxOffset);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpcClkMinMaxVfOffset(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpcClkMinMaxVfOffset(nvmlDevice_st device,
                                                        IntBuffer minOffset, IntBuffer maxOffset);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpcClkMinMaxVfOffset(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpcClkMinMaxVfOffset(nvmlDevice_st device,
                                                        int[] minOffset, int[] maxOffset);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemClkMinMaxVfOffset(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemClkMinMaxVfOffset(nvmlDevice_st device,
                                                        IntPointer minOffset, IntPointer maxOffset);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemClkMinMaxVfOffset(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemClkMinMaxVfOffset(nvmlDevice_st device,
                                                        IntBuffer minOffset, IntBuffer maxOffset);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemClkMinMaxVfOffset(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemClkMinMaxVfOffset(nvmlDevice_st device,
                                                        int[] minOffset, int[] maxOffset);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetClockOffsets(nvmlDevice_st device, @Cast("nvmlClockOffset_t*") nvmlClockOffset_v1_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetClockOffsets(nvmlDevice_st device, @Cast("nvmlClockOffset_t*") nvmlClockOffset_v1_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetClockOffsets(nvmlDevice_st device, @Cast("nvmlClockOffset_t*") nvmlClockOffset_v1_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetClockOffsets(nvmlDevice_st device, @Cast("nvmlClockOffset_t*") nvmlClockOffset_v1_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPerformanceModes(nvmlDevice_st device, @Cast("nvmlDevicePerfModes_t*") nvmlDevicePerfModes_v1_t perfModes);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPerformanceModes(nvmlDevice_st device, @Cast("nvmlDevicePerfModes_t*") nvmlDevicePerfModes_v1_t perfModes);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCurrentClockFreqs(nvmlDevice_st device, @Cast("nvmlDeviceCurrentClockFreqs_t*") nvmlDeviceCurrentClockFreqs_v1_t currentClockFreqs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCurrentClockFreqs(nvmlDevice_st device, @Cast("nvmlDeviceCurrentClockFreqs_t*") nvmlDeviceCurrentClockFreqs_v1_t currentClockFreqs);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetPowerManagementMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer mode);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetPowerManagementMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer mode);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetPowerManagementMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] mode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerManagementLimit(nvmlDevice_st device, @Cast("unsigned int*") IntPointer _limit);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerManagementLimit(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer _limit);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerManagementLimit(nvmlDevice_st device, @Cast("unsigned int*") int[] _limit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerManagementLimit(nvmlDevice_st device, @Cast("unsigned int*") IntPointer _limit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerManagementLimit(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer _limit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerManagementLimit(nvmlDevice_st device, @Cast("unsigned int*") int[] _limit);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_st device, @Cast("unsigned int*") IntPointer minLimit, @Cast("unsigned int*") IntPointer maxLimit);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer minLimit, @Cast("unsigned int*") IntBuffer maxLimit);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_st device, @Cast("unsigned int*") int[] minLimit, @Cast("unsigned int*") int[] maxLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_st device, @Cast("unsigned int*") IntPointer minLimit, @Cast("unsigned int*") IntPointer maxLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer minLimit, @Cast("unsigned int*") IntBuffer maxLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_st device, @Cast("unsigned int*") int[] minLimit, @Cast("unsigned int*") int[] maxLimit);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_st device, @Cast("unsigned int*") IntPointer defaultLimit);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer defaultLimit);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_st device, @Cast("unsigned int*") int[] defaultLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_st device, @Cast("unsigned int*") IntPointer defaultLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer defaultLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_st device, @Cast("unsigned int*") int[] defaultLimit);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerUsage(nvmlDevice_st device, @Cast("unsigned int*") IntPointer power);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerUsage(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer power);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerUsage(nvmlDevice_st device, @Cast("unsigned int*") int[] power);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerUsage(nvmlDevice_st device, @Cast("unsigned int*") IntPointer power);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerUsage(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer power);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerUsage(nvmlDevice_st device, @Cast("unsigned int*") int[] power);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerMizerMode_v1(nvmlDevice_st device, nvmlDevicePowerMizerModes_v1_t powerMizerMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerMizerMode_v1(nvmlDevice_st device, nvmlDevicePowerMizerModes_v1_t powerMizerMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetPowerMizerMode_v1(nvmlDevice_st device, nvmlDevicePowerMizerModes_v1_t powerMizerMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetPowerMizerMode_v1(nvmlDevice_st device, nvmlDevicePowerMizerModes_v1_t powerMizerMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer energy);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer energy);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_st device, @Cast("unsigned long long*") long[] energy);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer energy);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer energy);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_st device, @Cast("unsigned long long*") long[] energy);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_st device, @Cast("unsigned int*") IntPointer _limit);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer _limit);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_st device, @Cast("unsigned int*") int[] _limit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_st device, @Cast("unsigned int*") IntPointer _limit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer _limit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_st device, @Cast("unsigned int*") int[] _limit);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetAdaptiveTgpMode_v1(nvmlDevice_st device, @Cast("nvmlEnableState_t") int mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetAdaptiveTgpMode_v1(nvmlDevice_st device, @Cast("nvmlEnableState_t") int mode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAdaptiveTgpModeInfo_v1(nvmlDevice_st device, nvmlAdaptiveTgpModeInfo_v1_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAdaptiveTgpModeInfo_v1(nvmlDevice_st device, nvmlAdaptiveTgpModeInfo_v1_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuOperationMode(nvmlDevice_st device, @Cast("nvmlGpuOperationMode_t*") IntPointer current, @Cast("nvmlGpuOperationMode_t*") IntPointer pending);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuOperationMode(nvmlDevice_st device, @Cast("nvmlGpuOperationMode_t*") IntBuffer current, @Cast("nvmlGpuOperationMode_t*") IntBuffer pending);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuOperationMode(nvmlDevice_st device, @Cast("nvmlGpuOperationMode_t*") int[] current, @Cast("nvmlGpuOperationMode_t*") int[] pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuOperationMode(nvmlDevice_st device, @Cast("nvmlGpuOperationMode_t*") IntPointer current, @Cast("nvmlGpuOperationMode_t*") IntPointer pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuOperationMode(nvmlDevice_st device, @Cast("nvmlGpuOperationMode_t*") IntBuffer current, @Cast("nvmlGpuOperationMode_t*") IntBuffer pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuOperationMode(nvmlDevice_st device, @Cast("nvmlGpuOperationMode_t*") int[] current, @Cast("nvmlGpuOperationMode_t*") int[] pending);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemoryInfo(nvmlDevice_st device, nvmlMemory_t memory);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemoryInfo(nvmlDevice_st device, nvmlMemory_t memory);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemoryInfo_v2(nvmlDevice_st device, nvmlMemory_v2_t memory);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemoryInfo_v2(nvmlDevice_st device, nvmlMemory_v2_t memory);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetMemoryLimits_v1(nvmlDevice_st device, nvmlSetMemoryLimits_v1_t limits);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetMemoryLimits_v1(nvmlDevice_st device, nvmlSetMemoryLimits_v1_t limits);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemoryLimits_v1(nvmlDevice_st device, nvmlGetMemoryLimits_v1_t limits);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemoryLimits_v1(nvmlDevice_st device, nvmlGetMemoryLimits_v1_t limits);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeMode(nvmlDevice_st device, @Cast("nvmlComputeMode_t*") IntPointer mode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeMode(nvmlDevice_st device, @Cast("nvmlComputeMode_t*") IntBuffer mode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeMode(nvmlDevice_st device, @Cast("nvmlComputeMode_t*") int[] mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeMode(nvmlDevice_st device, @Cast("nvmlComputeMode_t*") IntPointer mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeMode(nvmlDevice_st device, @Cast("nvmlComputeMode_t*") IntBuffer mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeMode(nvmlDevice_st device, @Cast("nvmlComputeMode_t*") int[] mode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCudaComputeCapability(nvmlDevice_st device, IntPointer major, IntPointer minor);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCudaComputeCapability(nvmlDevice_st device, IntBuffer major, IntBuffer minor);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCudaComputeCapability(nvmlDevice_st device, int[] major, int[] minor);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCudaComputeCapability(nvmlDevice_st device, IntPointer major, IntPointer minor);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCudaComputeCapability(nvmlDevice_st device, IntBuffer major, IntBuffer minor);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCudaComputeCapability(nvmlDevice_st device, int[] major, int[] minor);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDramEncryptionMode(nvmlDevice_st device, @Cast("nvmlDramEncryptionInfo_t*") nvmlDramEncryptionInfo_v1_t current, @Cast("nvmlDramEncryptionInfo_t*") nvmlDramEncryptionInfo_v1_t pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDramEncryptionMode(nvmlDevice_st device, @Cast("nvmlDramEncryptionInfo_t*") nvmlDramEncryptionInfo_v1_t current, @Cast("nvmlDramEncryptionInfo_t*") nvmlDramEncryptionInfo_v1_t pending);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetDramEncryptionMode(nvmlDevice_st device, @Cast("const nvmlDramEncryptionInfo_t*") nvmlDramEncryptionInfo_v1_t dramEncryption);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetDramEncryptionMode(nvmlDevice_st device, @Cast("const nvmlDramEncryptionInfo_t*") nvmlDramEncryptionInfo_v1_t dramEncryption);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer current, @Cast("nvmlEnableState_t*") IntPointer pending);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer current, @Cast("nvmlEnableState_t*") IntBuffer pending);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] current, @Cast("nvmlEnableState_t*") int[] pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer current, @Cast("nvmlEnableState_t*") IntPointer pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer current, @Cast("nvmlEnableState_t*") IntBuffer pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] current, @Cast("nvmlEnableState_t*") int[] pending);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDefaultEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer defaultMode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDefaultEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer defaultMode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDefaultEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] defaultMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDefaultEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer defaultMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDefaultEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer defaultMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDefaultEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] defaultMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBoardId(nvmlDevice_st device, @Cast("unsigned int*") IntPointer boardId);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBoardId(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer boardId);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBoardId(nvmlDevice_st device, @Cast("unsigned int*") int[] boardId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBoardId(nvmlDevice_st device, @Cast("unsigned int*") IntPointer boardId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBoardId(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer boardId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBoardId(nvmlDevice_st device, @Cast("unsigned int*") int[] boardId);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMultiGpuBoard(nvmlDevice_st device, @Cast("unsigned int*") IntPointer multiGpuBool);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMultiGpuBoard(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer multiGpuBool);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMultiGpuBoard(nvmlDevice_st device, @Cast("unsigned int*") int[] multiGpuBool);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMultiGpuBoard(nvmlDevice_st device, @Cast("unsigned int*") IntPointer multiGpuBool);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMultiGpuBoard(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer multiGpuBool);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMultiGpuBoard(nvmlDevice_st device, @Cast("unsigned int*") int[] multiGpuBool);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTotalEccErrors(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType, @Cast("nvmlEccCounterType_t") int counterType, @Cast("unsigned long long*") LongPointer eccCounts);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTotalEccErrors(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType, @Cast("nvmlEccCounterType_t") int counterType, @Cast("unsigned long long*") LongBuffer eccCounts);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetTotalEccErrors(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType, @Cast("nvmlEccCounterType_t") int counterType, @Cast("unsigned long long*") long[] eccCounts);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTotalEccErrors(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType, @Cast("nvmlEccCounterType_t") int counterType, @Cast("unsigned long long*") LongPointer eccCounts);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTotalEccErrors(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType, @Cast("nvmlEccCounterType_t") int counterType, @Cast("unsigned long long*") LongBuffer eccCounts);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetTotalEccErrors(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType, @Cast("nvmlEccCounterType_t") int counterType, @Cast("unsigned long long*") long[] eccCounts);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetDetailedEccErrors(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType, @Cast("nvmlEccCounterType_t") int counterType, nvmlEccErrorCounts_t eccCounts);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemoryErrorCounter(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemoryErrorCounter(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType,
                                                    @Cast("nvmlEccCounterType_t") int counterType,
                                                    @Cast("nvmlMemoryLocation_t") int locationType, @Cast("unsigned long long*") LongPointer count);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemoryErrorCounter(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemoryErrorCounter(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType,
                                                    @Cast("nvmlEccCounterType_t") int counterType,
                                                    @Cast("nvmlMemoryLocation_t") int locationType, @Cast("unsigned long long*") LongBuffer count);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemoryErrorCounter(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemoryErrorCounter(nvmlDevice_st device, @Cast("nvmlMemoryErrorType_t") int errorType,
                                                    @Cast("nvmlEccCounterType_t") int counterType,
                                                    @Cast("nvmlMemoryLocation_t") int locationType, @Cast("unsigned long long*") long[] count);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetUtilizationRates(nvmlDevice_st device, nvmlUtilization_t utilization);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetUtilizationRates(nvmlDevice_st device, nvmlUtilization_t utilization);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntPointer utilization, @Cast("unsigned int*") IntPointer samplingPeriodUs);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer utilization, @Cast("unsigned int*") IntBuffer samplingPeriodUs);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") int[] utilization, @Cast("unsigned int*") int[] samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntPointer utilization, @Cast("unsigned int*") IntPointer samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer utilization, @Cast("unsigned int*") IntBuffer samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") int[] utilization, @Cast("unsigned int*") int[] samplingPeriodUs);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderCapacity(nvmlDevice_st device, @Cast("nvmlEncoderType_t") int encoderQueryType, @Cast("unsigned int*") IntPointer encoderCapacity);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderCapacity(nvmlDevice_st device, @Cast("nvmlEncoderType_t") int encoderQueryType, @Cast("unsigned int*") IntBuffer encoderCapacity);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderCapacity(nvmlDevice_st device, @Cast("nvmlEncoderType_t") int encoderQueryType, @Cast("unsigned int*") int[] encoderCapacity);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderCapacity(nvmlDevice_st device, @Cast("nvmlEncoderType_t") int encoderQueryType, @Cast("unsigned int*") IntPointer encoderCapacity);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderCapacity(nvmlDevice_st device, @Cast("nvmlEncoderType_t") int encoderQueryType, @Cast("unsigned int*") IntBuffer encoderCapacity);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderCapacity(nvmlDevice_st device, @Cast("nvmlEncoderType_t") int encoderQueryType, @Cast("unsigned int*") int[] encoderCapacity);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderStats(nvmlDevice_st device, @Cast("unsigned int*") IntPointer sessionCount,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderStats(nvmlDevice_st device, @Cast("unsigned int*") IntPointer sessionCount,
                                                 @Cast("unsigned int*") IntPointer averageFps, @Cast("unsigned int*") IntPointer averageLatency);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderStats(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer sessionCount,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderStats(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer sessionCount,
                                                 @Cast("unsigned int*") IntBuffer averageFps, @Cast("unsigned int*") IntBuffer averageLatency);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderStats(nvmlDevice_st device, @Cast("unsigned int*") int[] sessionCount,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderStats(nvmlDevice_st device, @Cast("unsigned int*") int[] sessionCount,
                                                 @Cast("unsigned int*") int[] averageFps, @Cast("unsigned int*") int[] averageLatency);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderSessions(nvmlDevice_st device, @Cast("unsigned int*") IntPointer sessionCount, nvmlEncoderSessionInfo_t sessionInfos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderSessions(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer sessionCount, nvmlEncoderSessionInfo_t sessionInfos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetEncoderSessions(nvmlDevice_st device, @Cast("unsigned int*") int[] sessionCount, nvmlEncoderSessionInfo_t sessionInfos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderSessions(nvmlDevice_st device, @Cast("unsigned int*") IntPointer sessionCount, nvmlEncoderSessionInfo_t sessionInfos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderSessions(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer sessionCount, nvmlEncoderSessionInfo_t sessionInfos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetEncoderSessions(nvmlDevice_st device, @Cast("unsigned int*") int[] sessionCount, nvmlEncoderSessionInfo_t sessionInfos);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDecoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntPointer utilization, @Cast("unsigned int*") IntPointer samplingPeriodUs);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDecoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer utilization, @Cast("unsigned int*") IntBuffer samplingPeriodUs);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDecoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") int[] utilization, @Cast("unsigned int*") int[] samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDecoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntPointer utilization, @Cast("unsigned int*") IntPointer samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDecoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer utilization, @Cast("unsigned int*") IntBuffer samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDecoderUtilization(nvmlDevice_st device, @Cast("unsigned int*") int[] utilization, @Cast("unsigned int*") int[] samplingPeriodUs);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetJpgUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntPointer utilization, @Cast("unsigned int*") IntPointer samplingPeriodUs);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetJpgUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer utilization, @Cast("unsigned int*") IntBuffer samplingPeriodUs);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetJpgUtilization(nvmlDevice_st device, @Cast("unsigned int*") int[] utilization, @Cast("unsigned int*") int[] samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetJpgUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntPointer utilization, @Cast("unsigned int*") IntPointer samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetJpgUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer utilization, @Cast("unsigned int*") IntBuffer samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetJpgUtilization(nvmlDevice_st device, @Cast("unsigned int*") int[] utilization, @Cast("unsigned int*") int[] samplingPeriodUs);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetOfaUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntPointer utilization, @Cast("unsigned int*") IntPointer samplingPeriodUs);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetOfaUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer utilization, @Cast("unsigned int*") IntBuffer samplingPeriodUs);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetOfaUtilization(nvmlDevice_st device, @Cast("unsigned int*") int[] utilization, @Cast("unsigned int*") int[] samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetOfaUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntPointer utilization, @Cast("unsigned int*") IntPointer samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetOfaUtilization(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer utilization, @Cast("unsigned int*") IntBuffer samplingPeriodUs);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetOfaUtilization(nvmlDevice_st device, @Cast("unsigned int*") int[] utilization, @Cast("unsigned int*") int[] samplingPeriodUs);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFBCStats(nvmlDevice_st device, nvmlFBCStats_t fbcStats);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFBCStats(nvmlDevice_st device, nvmlFBCStats_t fbcStats);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFBCSessions(nvmlDevice_st device, @Cast("unsigned int*") IntPointer sessionCount, nvmlFBCSessionInfo_t sessionInfo);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFBCSessions(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer sessionCount, nvmlFBCSessionInfo_t sessionInfo);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFBCSessions(nvmlDevice_st device, @Cast("unsigned int*") int[] sessionCount, nvmlFBCSessionInfo_t sessionInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFBCSessions(nvmlDevice_st device, @Cast("unsigned int*") IntPointer sessionCount, nvmlFBCSessionInfo_t sessionInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFBCSessions(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer sessionCount, nvmlFBCSessionInfo_t sessionInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFBCSessions(nvmlDevice_st device, @Cast("unsigned int*") int[] sessionCount, nvmlFBCSessionInfo_t sessionInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDriverModel_v2(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") IntPointer current, @Cast("nvmlDriverModel_t*") IntPointer pending);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDriverModel_v2(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") IntBuffer current, @Cast("nvmlDriverModel_t*") IntBuffer pending);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDriverModel_v2(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") int[] current, @Cast("nvmlDriverModel_t*") int[] pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDriverModel_v2(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") IntPointer current, @Cast("nvmlDriverModel_t*") IntPointer pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDriverModel_v2(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") IntBuffer current, @Cast("nvmlDriverModel_t*") IntBuffer pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDriverModel_v2(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") int[] current, @Cast("nvmlDriverModel_t*") int[] pending);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVbiosVersion(nvmlDevice_st device, @Cast("char*") BytePointer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVbiosVersion(nvmlDevice_st device, @Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVbiosVersion(nvmlDevice_st device, @Cast("char*") byte[] version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVbiosVersion(nvmlDevice_st device, @Cast("char*") BytePointer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVbiosVersion(nvmlDevice_st device, @Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVbiosVersion(nvmlDevice_st device, @Cast("char*") byte[] version, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBridgeChipInfo(nvmlDevice_st device, nvmlBridgeChipHierarchy_t bridgeHierarchy);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBridgeChipInfo(nvmlDevice_st device, nvmlBridgeChipHierarchy_t bridgeHierarchy);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, @Cast("nvmlProcessInfo_t*") nvmlProcessInfo_v2_t infos);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRunningProcessDetailList(nvmlDevice_st device, @Cast("nvmlProcessDetailList_t*") nvmlProcessDetailList_v1_t plist);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRunningProcessDetailList(nvmlDevice_st device, @Cast("nvmlProcessDetailList_t*") nvmlProcessDetailList_v1_t plist);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceOnSameBoard(nvmlDevice_st device1, nvmlDevice_st device2, IntPointer onSameBoard);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceOnSameBoard(nvmlDevice_st device1, nvmlDevice_st device2, IntBuffer onSameBoard);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceOnSameBoard(nvmlDevice_st device1, nvmlDevice_st device2, int[] onSameBoard);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceOnSameBoard(nvmlDevice_st device1, nvmlDevice_st device2, IntPointer onSameBoard);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceOnSameBoard(nvmlDevice_st device1, nvmlDevice_st device2, IntBuffer onSameBoard);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceOnSameBoard(nvmlDevice_st device1, nvmlDevice_st device2, int[] onSameBoard);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAPIRestriction(nvmlDevice_st device, @Cast("nvmlRestrictedAPI_t") int apiType, @Cast("nvmlEnableState_t*") IntPointer isRestricted);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAPIRestriction(nvmlDevice_st device, @Cast("nvmlRestrictedAPI_t") int apiType, @Cast("nvmlEnableState_t*") IntBuffer isRestricted);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAPIRestriction(nvmlDevice_st device, @Cast("nvmlRestrictedAPI_t") int apiType, @Cast("nvmlEnableState_t*") int[] isRestricted);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAPIRestriction(nvmlDevice_st device, @Cast("nvmlRestrictedAPI_t") int apiType, @Cast("nvmlEnableState_t*") IntPointer isRestricted);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAPIRestriction(nvmlDevice_st device, @Cast("nvmlRestrictedAPI_t") int apiType, @Cast("nvmlEnableState_t*") IntBuffer isRestricted);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAPIRestriction(nvmlDevice_st device, @Cast("nvmlRestrictedAPI_t") int apiType, @Cast("nvmlEnableState_t*") int[] isRestricted);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSamples(nvmlDevice_st device, @Cast("nvmlSamplingType_t") int type, @Cast("unsigned long long") long lastSeenTimeStamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSamples(nvmlDevice_st device, @Cast("nvmlSamplingType_t") int type, @Cast("unsigned long long") long lastSeenTimeStamp,
         @Cast("nvmlValueType_t*") IntPointer sampleValType, @Cast("unsigned int*") IntPointer sampleCount, nvmlSample_t samples);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSamples(nvmlDevice_st device, @Cast("nvmlSamplingType_t") int type, @Cast("unsigned long long") long lastSeenTimeStamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSamples(nvmlDevice_st device, @Cast("nvmlSamplingType_t") int type, @Cast("unsigned long long") long lastSeenTimeStamp,
         @Cast("nvmlValueType_t*") IntBuffer sampleValType, @Cast("unsigned int*") IntBuffer sampleCount, nvmlSample_t samples);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSamples(nvmlDevice_st device, @Cast("nvmlSamplingType_t") int type, @Cast("unsigned long long") long lastSeenTimeStamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSamples(nvmlDevice_st device, @Cast("nvmlSamplingType_t") int type, @Cast("unsigned long long") long lastSeenTimeStamp,
         @Cast("nvmlValueType_t*") int[] sampleValType, @Cast("unsigned int*") int[] sampleCount, nvmlSample_t samples);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_st device, nvmlBAR1Memory_t bar1Memory);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_st device, nvmlBAR1Memory_t bar1Memory);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetViolationStatus(nvmlDevice_st device, @Cast("nvmlPerfPolicyType_t") int perfPolicyType, nvmlViolationTime_t violTime);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetIrqNum(nvmlDevice_st device, @Cast("unsigned int*") IntPointer irqNum);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetIrqNum(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer irqNum);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetIrqNum(nvmlDevice_st device, @Cast("unsigned int*") int[] irqNum);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetIrqNum(nvmlDevice_st device, @Cast("unsigned int*") IntPointer irqNum);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetIrqNum(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer irqNum);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetIrqNum(nvmlDevice_st device, @Cast("unsigned int*") int[] irqNum);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNumGpuCores(nvmlDevice_st device, @Cast("unsigned int*") IntPointer numCores);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNumGpuCores(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer numCores);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNumGpuCores(nvmlDevice_st device, @Cast("unsigned int*") int[] numCores);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNumGpuCores(nvmlDevice_st device, @Cast("unsigned int*") IntPointer numCores);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNumGpuCores(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer numCores);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNumGpuCores(nvmlDevice_st device, @Cast("unsigned int*") int[] numCores);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerSource(nvmlDevice_st device, @Cast("nvmlPowerSource_t*") IntPointer powerSource);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerSource(nvmlDevice_st device, @Cast("nvmlPowerSource_t*") IntBuffer powerSource);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPowerSource(nvmlDevice_st device, @Cast("nvmlPowerSource_t*") int[] powerSource);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerSource(nvmlDevice_st device, @Cast("nvmlPowerSource_t*") IntPointer powerSource);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerSource(nvmlDevice_st device, @Cast("nvmlPowerSource_t*") IntBuffer powerSource);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPowerSource(nvmlDevice_st device, @Cast("nvmlPowerSource_t*") int[] powerSource);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemoryBusWidth(nvmlDevice_st device, @Cast("unsigned int*") IntPointer busWidth);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemoryBusWidth(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer busWidth);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMemoryBusWidth(nvmlDevice_st device, @Cast("unsigned int*") int[] busWidth);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemoryBusWidth(nvmlDevice_st device, @Cast("unsigned int*") IntPointer busWidth);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemoryBusWidth(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer busWidth);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMemoryBusWidth(nvmlDevice_st device, @Cast("unsigned int*") int[] busWidth);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntPointer maxSpeed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer maxSpeed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_st device, @Cast("unsigned int*") int[] maxSpeed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntPointer maxSpeed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer maxSpeed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_st device, @Cast("unsigned int*") int[] maxSpeed);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntPointer pcieSpeed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer pcieSpeed);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPcieSpeed(nvmlDevice_st device, @Cast("unsigned int*") int[] pcieSpeed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntPointer pcieSpeed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieSpeed(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer pcieSpeed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPcieSpeed(nvmlDevice_st device, @Cast("unsigned int*") int[] pcieSpeed);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAdaptiveClockInfoStatus(nvmlDevice_st device, @Cast("unsigned int*") IntPointer adaptiveClockStatus);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAdaptiveClockInfoStatus(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer adaptiveClockStatus);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAdaptiveClockInfoStatus(nvmlDevice_st device, @Cast("unsigned int*") int[] adaptiveClockStatus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAdaptiveClockInfoStatus(nvmlDevice_st device, @Cast("unsigned int*") IntPointer adaptiveClockStatus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAdaptiveClockInfoStatus(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer adaptiveClockStatus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAdaptiveClockInfoStatus(nvmlDevice_st device, @Cast("unsigned int*") int[] adaptiveClockStatus);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBusType(nvmlDevice_st device, @Cast("nvmlBusType_t*") IntPointer type);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBusType(nvmlDevice_st device, @Cast("nvmlBusType_t*") IntBuffer type);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBusType(nvmlDevice_st device, @Cast("nvmlBusType_t*") int[] type);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBusType(nvmlDevice_st device, @Cast("nvmlBusType_t*") IntPointer type);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBusType(nvmlDevice_st device, @Cast("nvmlBusType_t*") IntBuffer type);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBusType(nvmlDevice_st device, @Cast("nvmlBusType_t*") int[] type);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetGpuFabricInfo(nvmlDevice_st device, nvmlGpuFabricInfo_t gpuFabricInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuFabricInfoV(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuFabricInfoV(nvmlDevice_st device,
                                                  @Cast("nvmlGpuFabricInfoV_t*") nvmlGpuFabricInfo_v3_t gpuFabricInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuFabricInfo_v4(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuFabricInfo_v4(nvmlDevice_st device,
                                                    nvmlGpuFabricInfo_v4_t gpuFabricInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetConfComputeCapabilities(nvmlConfComputeSystemCaps_t capabilities);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetConfComputeCapabilities(nvmlConfComputeSystemCaps_t capabilities);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t state);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t state);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_st device, nvmlConfComputeMemSizeInfo_t memInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_st device, nvmlConfComputeMemSizeInfo_t memInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetConfComputeGpusReadyState(@Cast("unsigned int*") IntPointer isAcceptingWork);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetConfComputeGpusReadyState(@Cast("unsigned int*") IntBuffer isAcceptingWork);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetConfComputeGpusReadyState(@Cast("unsigned int*") int[] isAcceptingWork);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetConfComputeGpusReadyState(@Cast("unsigned int*") IntPointer isAcceptingWork);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetConfComputeGpusReadyState(@Cast("unsigned int*") IntBuffer isAcceptingWork);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetConfComputeGpusReadyState(@Cast("unsigned int*") int[] isAcceptingWork);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_st device, nvmlMemory_t memory);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_st device, nvmlMemory_t memory);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetConfComputeGpuCertificate(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetConfComputeGpuCertificate(nvmlDevice_st device,
                                                             nvmlConfComputeGpuCertificate_t gpuCert);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetConfComputeGpuAttestationReport(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetConfComputeGpuAttestationReport(nvmlDevice_st device,
                                                                   nvmlConfComputeGpuAttestationReport_t gpuAtstReport);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetConfComputeKeyRotationThresholdInfo(
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetConfComputeKeyRotationThresholdInfo(
                           @Cast("nvmlConfComputeGetKeyRotationThresholdInfo_t*") nvmlConfComputeGetKeyRotationThresholdInfo_v1_t pKeyRotationThrInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetConfComputeUnprotectedMemSize(nvmlDevice_st device, @Cast("unsigned long long") long sizeKiB);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetConfComputeUnprotectedMemSize(nvmlDevice_st device, @Cast("unsigned long long") long sizeKiB);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemSetConfComputeGpusReadyState(@Cast("unsigned int") int isAcceptingWork);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemSetConfComputeGpusReadyState(@Cast("unsigned int") int isAcceptingWork);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemSetConfComputeKeyRotationThresholdInfo(
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemSetConfComputeKeyRotationThresholdInfo(
                           @Cast("nvmlConfComputeSetKeyRotationThresholdInfo_t*") nvmlConfComputeSetKeyRotationThresholdInfo_v1_t pKeyRotationThrInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetConfComputeSettings(@Cast("nvmlSystemConfComputeSettings_t*") nvmlSystemConfComputeSettings_v1_t settings);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetConfComputeSettings(@Cast("nvmlSystemConfComputeSettings_t*") nvmlSystemConfComputeSettings_v1_t settings);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetConfComputeSettings_v2(nvmlSystemConfComputeSettings_v2_t settings);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetConfComputeSettings_v2(nvmlSystemConfComputeSettings_v2_t settings);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGspFirmwareVersion(nvmlDevice_st device, @Cast("char*") BytePointer version);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGspFirmwareVersion(nvmlDevice_st device, @Cast("char*") ByteBuffer version);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGspFirmwareVersion(nvmlDevice_st device, @Cast("char*") byte[] version);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGspFirmwareVersion(nvmlDevice_st device, @Cast("char*") BytePointer version);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGspFirmwareVersion(nvmlDevice_st device, @Cast("char*") ByteBuffer version);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGspFirmwareVersion(nvmlDevice_st device, @Cast("char*") byte[] version);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGspFirmwareMode(nvmlDevice_st device, @Cast("unsigned int*") IntPointer isEnabled, @Cast("unsigned int*") IntPointer defaultMode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGspFirmwareMode(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer isEnabled, @Cast("unsigned int*") IntBuffer defaultMode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGspFirmwareMode(nvmlDevice_st device, @Cast("unsigned int*") int[] isEnabled, @Cast("unsigned int*") int[] defaultMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGspFirmwareMode(nvmlDevice_st device, @Cast("unsigned int*") IntPointer isEnabled, @Cast("unsigned int*") IntPointer defaultMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGspFirmwareMode(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer isEnabled, @Cast("unsigned int*") IntBuffer defaultMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGspFirmwareMode(nvmlDevice_st device, @Cast("unsigned int*") int[] isEnabled, @Cast("unsigned int*") int[] defaultMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSramEccErrorStatus(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSramEccErrorStatus(nvmlDevice_st device,
                                                      @Cast("nvmlEccSramErrorStatus_t*") nvmlEccSramErrorStatus_v1_t status);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_st device, nvmlPowerValue_v2_t powerValue);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_st device, nvmlPowerValue_v2_t powerValue);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAccountingMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer mode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAccountingMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer mode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAccountingMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAccountingMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAccountingMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAccountingMode(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] mode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAccountingStats(nvmlDevice_st device, @Cast("unsigned int") int pid, nvmlAccountingStats_t stats);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAccountingStats(nvmlDevice_st device, @Cast("unsigned int") int pid, nvmlAccountingStats_t stats);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAccountingPids(nvmlDevice_st device, @Cast("unsigned int*") IntPointer count, @Cast("unsigned int*") IntPointer pids);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAccountingPids(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer count, @Cast("unsigned int*") IntBuffer pids);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAccountingPids(nvmlDevice_st device, @Cast("unsigned int*") int[] count, @Cast("unsigned int*") int[] pids);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAccountingPids(nvmlDevice_st device, @Cast("unsigned int*") IntPointer count, @Cast("unsigned int*") IntPointer pids);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAccountingPids(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer count, @Cast("unsigned int*") IntBuffer pids);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAccountingPids(nvmlDevice_st device, @Cast("unsigned int*") int[] count, @Cast("unsigned int*") int[] pids);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAccountingBufferSize(nvmlDevice_st device, @Cast("unsigned int*") IntPointer bufferSize);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAccountingBufferSize(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer bufferSize);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAccountingBufferSize(nvmlDevice_st device, @Cast("unsigned int*") int[] bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAccountingBufferSize(nvmlDevice_st device, @Cast("unsigned int*") IntPointer bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAccountingBufferSize(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAccountingBufferSize(nvmlDevice_st device, @Cast("unsigned int*") int[] bufferSize);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAccountingStats_v2(nvmlDevice_st device, nvmlAccountingStats_v2_t stats);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAccountingStats_v2(nvmlDevice_st device, nvmlAccountingStats_v2_t stats);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRetiredPages(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRetiredPages(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
     @Cast("unsigned int*") IntPointer pageCount, @Cast("unsigned long long*") LongPointer addresses);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRetiredPages(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRetiredPages(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
     @Cast("unsigned int*") IntBuffer pageCount, @Cast("unsigned long long*") LongBuffer addresses);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRetiredPages(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRetiredPages(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
     @Cast("unsigned int*") int[] pageCount, @Cast("unsigned long long*") long[] addresses);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRetiredPages_v2(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRetiredPages_v2(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
     @Cast("unsigned int*") IntPointer pageCount, @Cast("unsigned long long*") LongPointer addresses, @Cast("unsigned long long*") LongPointer timestamps);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRetiredPages_v2(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRetiredPages_v2(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
     @Cast("unsigned int*") IntBuffer pageCount, @Cast("unsigned long long*") LongBuffer addresses, @Cast("unsigned long long*") LongBuffer timestamps);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRetiredPages_v2(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRetiredPages_v2(nvmlDevice_st device, @Cast("nvmlPageRetirementCause_t") int cause,
     @Cast("unsigned int*") int[] pageCount, @Cast("unsigned long long*") long[] addresses, @Cast("unsigned long long*") long[] timestamps);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer isPending);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer isPending);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] isPending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntPointer isPending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_st device, @Cast("nvmlEnableState_t*") IntBuffer isPending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_st device, @Cast("nvmlEnableState_t*") int[] isPending);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRemappedRows(nvmlDevice_st device, @Cast("unsigned int*") IntPointer corrRows, @Cast("unsigned int*") IntPointer uncRows,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRemappedRows(nvmlDevice_st device, @Cast("unsigned int*") IntPointer corrRows, @Cast("unsigned int*") IntPointer uncRows,
                                                @Cast("unsigned int*") IntPointer isPending, @Cast("unsigned int*") IntPointer failureOccurred);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRemappedRows(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer corrRows, @Cast("unsigned int*") IntBuffer uncRows,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRemappedRows(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer corrRows, @Cast("unsigned int*") IntBuffer uncRows,
                                                @Cast("unsigned int*") IntBuffer isPending, @Cast("unsigned int*") IntBuffer failureOccurred);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRemappedRows(nvmlDevice_st device, @Cast("unsigned int*") int[] corrRows, @Cast("unsigned int*") int[] uncRows,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRemappedRows(nvmlDevice_st device, @Cast("unsigned int*") int[] corrRows, @Cast("unsigned int*") int[] uncRows,
                                                @Cast("unsigned int*") int[] isPending, @Cast("unsigned int*") int[] failureOccurred);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRowRemapperHistogram(nvmlDevice_st device, nvmlRowRemapperHistogramValues_t values);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRowRemapperHistogram(nvmlDevice_st device, nvmlRowRemapperHistogramValues_t values);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetArchitecture(nvmlDevice_st device, @Cast("nvmlDeviceArchitecture_t*") IntPointer arch);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetArchitecture(nvmlDevice_st device, @Cast("nvmlDeviceArchitecture_t*") IntBuffer arch);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetArchitecture(nvmlDevice_st device, @Cast("nvmlDeviceArchitecture_t*") int[] arch);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetArchitecture(nvmlDevice_st device, @Cast("nvmlDeviceArchitecture_t*") IntPointer arch);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetArchitecture(nvmlDevice_st device, @Cast("nvmlDeviceArchitecture_t*") IntBuffer arch);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetArchitecture(nvmlDevice_st device, @Cast("nvmlDeviceArchitecture_t*") int[] arch);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetClkMonStatus(nvmlDevice_st device, nvmlClkMonStatus_t status);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetClkMonStatus(nvmlDevice_st device, nvmlClkMonStatus_t status);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetProcessUtilization(nvmlDevice_st device, nvmlProcessUtilizationSample_t utilization,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetProcessUtilization(nvmlDevice_st device, nvmlProcessUtilizationSample_t utilization,
                                               @Cast("unsigned int*") IntPointer processSamplesCount, @Cast("unsigned long long") long lastSeenTimeStamp);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetProcessUtilization(nvmlDevice_st device, nvmlProcessUtilizationSample_t utilization,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetProcessUtilization(nvmlDevice_st device, nvmlProcessUtilizationSample_t utilization,
                                               @Cast("unsigned int*") IntBuffer processSamplesCount, @Cast("unsigned long long") long lastSeenTimeStamp);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetProcessUtilization(nvmlDevice_st device, nvmlProcessUtilizationSample_t utilization,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetProcessUtilization(nvmlDevice_st device, nvmlProcessUtilizationSample_t utilization,
                                               @Cast("unsigned int*") int[] processSamplesCount, @Cast("unsigned long long") long lastSeenTimeStamp);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_st device, @Cast("nvmlProcessesUtilizationInfo_t*") nvmlProcessesUtilizationInfo_v1_t procesesUtilInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_st device, @Cast("nvmlProcessesUtilizationInfo_t*") nvmlProcessesUtilizationInfo_v1_t procesesUtilInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPlatformInfo(nvmlDevice_st device, @Cast("nvmlPlatformInfo_t*") nvmlPlatformInfo_v2_t platformInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPlatformInfo(nvmlDevice_st device, @Cast("nvmlPlatformInfo_t*") nvmlPlatformInfo_v2_t platformInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPdi(nvmlDevice_st device, @Cast("nvmlPdi_t*") nvmlPdi_v1_t pdi);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPdi(nvmlDevice_st device, @Cast("nvmlPdi_t*") nvmlPdi_v1_t pdi);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetHostname_v1(nvmlDevice_st device, nvmlHostname_v1_t hostname);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetHostname_v1(nvmlDevice_st device, nvmlHostname_v1_t hostname);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHostname_v1(nvmlDevice_st device, nvmlHostname_v1_t hostname);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHostname_v1(nvmlDevice_st device, nvmlHostname_v1_t hostname);
 
-public static native @Cast("nvmlReturn_t") int nvmlDevicePerfMetricsGetSamples_v1(nvmlDevice_st device, nvmlPerfMetricsSamples_v1_t samples);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDevicePerfMetricsGetSamples_v1(nvmlDevice_st device, nvmlPerfMetricsSamples_v1_t samples);
 
-public static native @Cast("nvmlReturn_t") int nvmlUnitSetLedState(nvmlUnit_st unit, @Cast("nvmlLedColor_t") int color);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlUnitSetLedState(nvmlUnit_st unit, @Cast("nvmlLedColor_t") int color);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetPersistenceMode(nvmlDevice_st device, @Cast("nvmlEnableState_t") int mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetPersistenceMode(nvmlDevice_st device, @Cast("nvmlEnableState_t") int mode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetComputeMode(nvmlDevice_st device, @Cast("nvmlComputeMode_t") int mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetComputeMode(nvmlDevice_st device, @Cast("nvmlComputeMode_t") int mode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t") int ecc);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetEccMode(nvmlDevice_st device, @Cast("nvmlEnableState_t") int ecc);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceClearEccErrorCounts(nvmlDevice_st device, @Cast("nvmlEccCounterType_t") int counterType);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceClearEccErrorCounts(nvmlDevice_st device, @Cast("nvmlEccCounterType_t") int counterType);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetDriverModel(nvmlDevice_st device, @Cast("nvmlDriverModel_t") int driverModel, @Cast("unsigned int") int flags);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetDriverModel(nvmlDevice_st device, @Cast("nvmlDriverModel_t") int driverModel, @Cast("unsigned int") int flags);
 
 /** enum nvmlClockLimitId_t */
 public static final int
@@ -2797,46 +2797,46 @@ public static final int
     NVML_CLOCK_LIMIT_ID_TDP = 0xffffff00 + 1,
     NVML_CLOCK_LIMIT_ID_UNLIMITED = 0xffffff00 + 2;
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetGpuLockedClocks(nvmlDevice_st device, @Cast("unsigned int") int minGpuClockMHz, @Cast("unsigned int") int maxGpuClockMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetGpuLockedClocks(nvmlDevice_st device, @Cast("unsigned int") int minGpuClockMHz, @Cast("unsigned int") int maxGpuClockMHz);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceResetGpuLockedClocks(nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceResetGpuLockedClocks(nvmlDevice_st device);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetMemoryLockedClocks(nvmlDevice_st device, @Cast("unsigned int") int minMemClockMHz, @Cast("unsigned int") int maxMemClockMHz);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetMemoryLockedClocks(nvmlDevice_st device, @Cast("unsigned int") int minMemClockMHz, @Cast("unsigned int") int maxMemClockMHz);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceResetMemoryLockedClocks(nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceResetMemoryLockedClocks(nvmlDevice_st device);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceSetApplicationsClocks(nvmlDevice_st device, @Cast("unsigned int") int memClockMHz, @Cast("unsigned int") int graphicsClockMHz);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceResetApplicationsClocks(nvmlDevice_st device);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetAutoBoostedClocksEnabled(nvmlDevice_st device, @Cast("nvmlEnableState_t") int enabled);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetAutoBoostedClocksEnabled(nvmlDevice_st device, @Cast("nvmlEnableState_t") int enabled);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetDefaultAutoBoostedClocksEnabled(nvmlDevice_st device, @Cast("nvmlEnableState_t") int enabled, @Cast("unsigned int") int flags);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetDefaultAutoBoostedClocksEnabled(nvmlDevice_st device, @Cast("nvmlEnableState_t") int enabled, @Cast("unsigned int") int flags);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetDefaultFanSpeed_v2(nvmlDevice_st device, @Cast("unsigned int") int fan);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetDefaultFanSpeed_v2(nvmlDevice_st device, @Cast("unsigned int") int fan);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetFanControlPolicy(nvmlDevice_st device, @Cast("unsigned int") int fan,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetFanControlPolicy(nvmlDevice_st device, @Cast("unsigned int") int fan,
                                                    @Cast("nvmlFanControlPolicy_t") int policy);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, IntPointer temp);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, IntBuffer temp);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, int[] temp);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, IntPointer temp);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, IntBuffer temp);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetTemperatureThreshold(nvmlDevice_st device, @Cast("nvmlTemperatureThresholds_t") int thresholdType, int[] temp);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetPowerManagementLimit(nvmlDevice_st device, @Cast("unsigned int") int _limit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetPowerManagementLimit(nvmlDevice_st device, @Cast("unsigned int") int _limit);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetGpuOperationMode(nvmlDevice_st device, @Cast("nvmlGpuOperationMode_t") int mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetGpuOperationMode(nvmlDevice_st device, @Cast("nvmlGpuOperationMode_t") int mode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetAPIRestriction(nvmlDevice_st device, @Cast("nvmlRestrictedAPI_t") int apiType, @Cast("nvmlEnableState_t") int isRestricted);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetAPIRestriction(nvmlDevice_st device, @Cast("nvmlRestrictedAPI_t") int apiType, @Cast("nvmlEnableState_t") int isRestricted);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetFanSpeed_v2(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int") int speed);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetFanSpeed_v2(nvmlDevice_st device, @Cast("unsigned int") int fan, @Cast("unsigned int") int speed);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceSetGpcClkVfOffset(nvmlDevice_st device, int offset);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceSetMemClkVfOffset(nvmlDevice_st device, int offset);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetAccountingMode(nvmlDevice_st device, @Cast("nvmlEnableState_t") int mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetAccountingMode(nvmlDevice_st device, @Cast("nvmlEnableState_t") int mode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceClearAccountingPids(nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceClearAccountingPids(nvmlDevice_st device);
 
 public static final int NVML_NVLINK_BER_MANTISSA_SHIFT = 8;
 public static final int NVML_NVLINK_BER_MANTISSA_WIDTH = 0xf;
@@ -2911,31 +2911,31 @@ public static final int nvmlNvLinkInfo_v2 = nvmlNvLinkInfo_v2();
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkState(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlEnableState_t*") IntPointer isActive);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkState(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlEnableState_t*") IntBuffer isActive);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkState(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlEnableState_t*") int[] isActive);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkState(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlEnableState_t*") IntPointer isActive);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkState(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlEnableState_t*") IntBuffer isActive);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkState(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlEnableState_t*") int[] isActive);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkVersion(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("unsigned int*") IntPointer version);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkVersion(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("unsigned int*") IntBuffer version);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkVersion(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("unsigned int*") int[] version);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkVersion(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("unsigned int*") IntPointer version);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkVersion(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("unsigned int*") IntBuffer version);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkVersion(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("unsigned int*") int[] version);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkCapability(nvmlDevice_st device, @Cast("unsigned int") int link,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkCapability(nvmlDevice_st device, @Cast("unsigned int") int link,
                                                    @Cast("nvmlNvLinkCapability_t") int capability, @Cast("unsigned int*") IntPointer capResult);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkCapability(nvmlDevice_st device, @Cast("unsigned int") int link,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkCapability(nvmlDevice_st device, @Cast("unsigned int") int link,
                                                    @Cast("nvmlNvLinkCapability_t") int capability, @Cast("unsigned int*") IntBuffer capResult);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkCapability(nvmlDevice_st device, @Cast("unsigned int") int link,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkCapability(nvmlDevice_st device, @Cast("unsigned int") int link,
                                                    @Cast("nvmlNvLinkCapability_t") int capability, @Cast("unsigned int*") int[] capResult);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_st device, @Cast("unsigned int") int link, nvmlPciInfo_t pci);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_st device, @Cast("unsigned int") int link, nvmlPciInfo_t pci);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_st device, @Cast("unsigned int") int link,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_st device, @Cast("unsigned int") int link,
                                                      @Cast("nvmlNvLinkErrorCounter_t") int counter, @Cast("unsigned long long*") LongPointer counterValue);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_st device, @Cast("unsigned int") int link,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_st device, @Cast("unsigned int") int link,
                                                      @Cast("nvmlNvLinkErrorCounter_t") int counter, @Cast("unsigned long long*") LongBuffer counterValue);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_st device, @Cast("unsigned int") int link,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_st device, @Cast("unsigned int") int link,
                                                      @Cast("nvmlNvLinkErrorCounter_t") int counter, @Cast("unsigned long long*") long[] counterValue);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceResetNvLinkErrorCounters(nvmlDevice_st device, @Cast("unsigned int") int link);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceResetNvLinkErrorCounters(nvmlDevice_st device, @Cast("unsigned int") int link);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceSetNvLinkUtilizationControl(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("unsigned int") int counter,
                                                            nvmlNvLinkUtilizationControl_t control, @Cast("unsigned int") int reset);
@@ -2955,32 +2955,32 @@ public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceFreezeNvLin
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceResetNvLinkUtilizationCounter(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("unsigned int") int counter);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlIntNvLinkDeviceType_t*") IntPointer pNvLinkDeviceType);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlIntNvLinkDeviceType_t*") IntBuffer pNvLinkDeviceType);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlIntNvLinkDeviceType_t*") int[] pNvLinkDeviceType);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlIntNvLinkDeviceType_t*") IntPointer pNvLinkDeviceType);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlIntNvLinkDeviceType_t*") IntBuffer pNvLinkDeviceType);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_st device, @Cast("unsigned int") int link, @Cast("nvmlIntNvLinkDeviceType_t*") int[] pNvLinkDeviceType);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetNvLinkDeviceLowPowerThreshold(nvmlDevice_st device, nvmlNvLinkPowerThres_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetNvLinkDeviceLowPowerThreshold(nvmlDevice_st device, nvmlNvLinkPowerThres_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemSetNvlinkBwMode(@Cast("unsigned int") int nvlinkBwMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemSetNvlinkBwMode(@Cast("unsigned int") int nvlinkBwMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetNvlinkBwMode(@Cast("unsigned int*") IntPointer nvlinkBwMode);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetNvlinkBwMode(@Cast("unsigned int*") IntBuffer nvlinkBwMode);
-public static native @Cast("nvmlReturn_t") int nvmlSystemGetNvlinkBwMode(@Cast("unsigned int*") int[] nvlinkBwMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetNvlinkBwMode(@Cast("unsigned int*") IntPointer nvlinkBwMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetNvlinkBwMode(@Cast("unsigned int*") IntBuffer nvlinkBwMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemGetNvlinkBwMode(@Cast("unsigned int*") int[] nvlinkBwMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvlinkSupportedBwModes(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvlinkSupportedBwModes(nvmlDevice_st device,
                                                          @Cast("nvmlNvlinkSupportedBwModes_t*") nvmlNvlinkSupportedBwModes_v1_t supportedBwMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvlinkBwMode(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvlinkBwMode(nvmlDevice_st device,
                                                @Cast("nvmlNvlinkGetBwMode_t*") nvmlNvlinkGetBwMode_v1_t getBwMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetNvlinkBwMode(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetNvlinkBwMode(nvmlDevice_st device,
                                                @Cast("nvmlNvlinkSetBwMode_t*") nvmlNvlinkSetBwMode_v1_t setBwMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetNvlinkBwModeAsync_v1(nvmlDevice_st device, nvmlNvlinkSetBwModeAsync_v1_t setBwModeAsync);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetNvlinkBwModeAsync_v1(nvmlDevice_st device, nvmlNvlinkSetBwModeAsync_v1_t setBwModeAsync);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkInfo(nvmlDevice_st device, @Cast("nvmlNvLinkInfo_t*") nvmlNvLinkInfo_v2_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkInfo(nvmlDevice_st device, @Cast("nvmlNvLinkInfo_t*") nvmlNvLinkInfo_v2_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkInfo_v3(nvmlDevice_st device, nvmlNvLinkInfo_v3_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkInfo_v3(nvmlDevice_st device, nvmlNvLinkInfo_v3_t info);
 
 /** enum nvmlNvlinkTelemetrySampleType_t */
 public static final int
@@ -2994,7 +2994,7 @@ public static final int
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkTelemetrySamples_v1(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkTelemetrySamples_v1(nvmlDevice_st device,
                                                             nvmlNvlinkTelemetrySamples_v1_t samples);
 
 public static final int NVML_NVLINK_MAX_REMAP_TABLE_ENTRIES_V2 =  4096;
@@ -3003,19 +3003,19 @@ public static final int NVML_NVLINK_REMAP_TABLE_ENTRIES_CHUNK =   128;
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvlinkRemapTableInfo_v1(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvlinkRemapTableInfo_v1(nvmlDevice_st device,
                                                           nvmlNvlinkGetRemapTableInfo_v1_t remapTableInfo);
 // Targeting ../nvml/nvmlNvlinkSetNvleReady_v1_t.java
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetNvlinkNvleReady_v1(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetNvlinkNvleReady_v1(nvmlDevice_st device,
                                                      nvmlNvlinkSetNvleReady_v1_t setNvleReady);
 // Targeting ../nvml/nvmlNvlinkLockRemapTable_v1_t.java
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceLockNvlinkRemapTable_v1(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceLockNvlinkRemapTable_v1(nvmlDevice_st device,
                                                        nvmlNvlinkLockRemapTable_v1_t remapTableLockInfo);
 
 public static final int NVML_NVLINK_NVLE_PRIVATE_INFO_SIZE = 256;
@@ -3028,242 +3028,242 @@ public static final int NVML_NVLINK_NVLE_AES_256_GCM_KEY_SIZE_BYTES = 32;
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetupNvlinkNvleEncryptionKey_v1(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetupNvlinkNvleEncryptionKey_v1(nvmlDevice_st device,
                                                                nvmlNvlinkSetupNvleEncryptionKey_v1_t encryptionKey);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvlinkNvlePrivateInfo_v1(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvlinkNvlePrivateInfo_v1(nvmlDevice_st device,
                                                            nvmlNvlinkNvlePrivateInfo_v1_t privateInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlEventSetCreate(@ByPtrPtr nvmlEventSet_st set);
-public static native @Cast("nvmlReturn_t") int nvmlEventSetCreate(@Cast("nvmlEventSet_st**") PointerPointer set);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlEventSetCreate(@ByPtrPtr nvmlEventSet_st set);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlEventSetCreate(@Cast("nvmlEventSet_st**") PointerPointer set);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceRegisterEvents(nvmlDevice_st device, @Cast("unsigned long long") long eventTypes, nvmlEventSet_st set);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceRegisterEvents(nvmlDevice_st device, @Cast("unsigned long long") long eventTypes, nvmlEventSet_st set);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedEventTypes(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer eventTypes);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedEventTypes(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer eventTypes);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedEventTypes(nvmlDevice_st device, @Cast("unsigned long long*") long[] eventTypes);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedEventTypes(nvmlDevice_st device, @Cast("unsigned long long*") LongPointer eventTypes);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedEventTypes(nvmlDevice_st device, @Cast("unsigned long long*") LongBuffer eventTypes);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedEventTypes(nvmlDevice_st device, @Cast("unsigned long long*") long[] eventTypes);
 
-public static native @Cast("nvmlReturn_t") int nvmlEventSetWait_v2(nvmlEventSet_st set, nvmlEventData_t data, @Cast("unsigned int") int timeoutms);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlEventSetWait_v2(nvmlEventSet_st set, nvmlEventData_t data, @Cast("unsigned int") int timeoutms);
 
-public static native @Cast("nvmlReturn_t") int nvmlEventSetRegisterGpuOperationalEvents_v1(nvmlEventSet_st eventSet,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlEventSetRegisterGpuOperationalEvents_v1(nvmlEventSet_st eventSet,
                                                                   @Const nvmlGpuOperationalEventConfig_v1_t config);
 
-public static native @Cast("nvmlReturn_t") int nvmlEventSetWait_v3(nvmlEventSet_st set, nvmlEventSetWait_v3_t params);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlEventSetWait_v3(nvmlEventSet_st set, nvmlEventSetWait_v3_t params);
 
-public static native @Cast("nvmlReturn_t") int nvmlEventSetGetContextCount_v1(nvmlEventSet_st set,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlEventSetGetContextCount_v1(nvmlEventSet_st set,
                                                      nvmlEventSetGetContextCount_v1_t params);
 
-public static native @Cast("nvmlReturn_t") int nvmlEventSetGetContextInfo_v1(nvmlEventSet_st set,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlEventSetGetContextInfo_v1(nvmlEventSet_st set,
                                                     nvmlEventSetGetContextInfo_v1_t params);
 
-public static native @Cast("nvmlReturn_t") int nvmlEventSetGetContextData_v1(nvmlEventSet_st set,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlEventSetGetContextData_v1(nvmlEventSet_st set,
                                                     nvmlEventSetGetContextData_v1_t params);
 
-public static native @Cast("nvmlReturn_t") int nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1(nvmlEventSet_st set,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1(nvmlEventSet_st set,
                                                                            nvmlEventSetGetGpuOperationalEventContextLegacyXid_v1_t params);
 
-public static native @Cast("nvmlReturn_t") int nvmlEventSetFree(nvmlEventSet_st set);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlEventSetFree(nvmlEventSet_st set);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemEventSetCreate(@Cast("nvmlSystemEventSetCreateRequest_t*") nvmlSystemEventSetCreateRequest_v1_t request);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemEventSetCreate(@Cast("nvmlSystemEventSetCreateRequest_t*") nvmlSystemEventSetCreateRequest_v1_t request);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemEventSetFree(@Cast("nvmlSystemEventSetFreeRequest_t*") nvmlSystemEventSetFreeRequest_v1_t request);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemEventSetFree(@Cast("nvmlSystemEventSetFreeRequest_t*") nvmlSystemEventSetFreeRequest_v1_t request);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemRegisterEvents(@Cast("nvmlSystemRegisterEventRequest_t*") nvmlSystemRegisterEventRequest_v1_t request);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemRegisterEvents(@Cast("nvmlSystemRegisterEventRequest_t*") nvmlSystemRegisterEventRequest_v1_t request);
 
-public static native @Cast("nvmlReturn_t") int nvmlSystemEventSetWait(@Cast("nvmlSystemEventSetWaitRequest_t*") nvmlSystemEventSetWaitRequest_v1_t request);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSystemEventSetWait(@Cast("nvmlSystemEventSetWaitRequest_t*") nvmlSystemEventSetWaitRequest_v1_t request);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceModifyDrainState(nvmlPciInfo_t pciInfo, @Cast("nvmlEnableState_t") int newState);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceModifyDrainState(nvmlPciInfo_t pciInfo, @Cast("nvmlEnableState_t") int newState);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceQueryDrainState(nvmlPciInfo_t pciInfo, @Cast("nvmlEnableState_t*") IntPointer currentState);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceQueryDrainState(nvmlPciInfo_t pciInfo, @Cast("nvmlEnableState_t*") IntBuffer currentState);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceQueryDrainState(nvmlPciInfo_t pciInfo, @Cast("nvmlEnableState_t*") int[] currentState);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceQueryDrainState(nvmlPciInfo_t pciInfo, @Cast("nvmlEnableState_t*") IntPointer currentState);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceQueryDrainState(nvmlPciInfo_t pciInfo, @Cast("nvmlEnableState_t*") IntBuffer currentState);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceQueryDrainState(nvmlPciInfo_t pciInfo, @Cast("nvmlEnableState_t*") int[] currentState);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceRemoveGpu_v2(nvmlPciInfo_t pciInfo, @Cast("nvmlDetachGpuState_t") int gpuState, @Cast("nvmlPcieLinkState_t") int linkState);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceRemoveGpu_v2(nvmlPciInfo_t pciInfo, @Cast("nvmlDetachGpuState_t") int gpuState, @Cast("nvmlPcieLinkState_t") int linkState);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceDiscoverGpus(nvmlPciInfo_t pciInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceDiscoverGpus(nvmlPciInfo_t pciInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetFieldValues(nvmlDevice_st device, int valuesCount, nvmlFieldValue_t values);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetFieldValues(nvmlDevice_st device, int valuesCount, nvmlFieldValue_t values);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceClearFieldValues(nvmlDevice_st device, int valuesCount, nvmlFieldValue_t values);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceClearFieldValues(nvmlDevice_st device, int valuesCount, nvmlFieldValue_t values);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVirtualizationMode(nvmlDevice_st device, @Cast("nvmlGpuVirtualizationMode_t*") IntPointer pVirtualMode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVirtualizationMode(nvmlDevice_st device, @Cast("nvmlGpuVirtualizationMode_t*") IntBuffer pVirtualMode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVirtualizationMode(nvmlDevice_st device, @Cast("nvmlGpuVirtualizationMode_t*") int[] pVirtualMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVirtualizationMode(nvmlDevice_st device, @Cast("nvmlGpuVirtualizationMode_t*") IntPointer pVirtualMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVirtualizationMode(nvmlDevice_st device, @Cast("nvmlGpuVirtualizationMode_t*") IntBuffer pVirtualMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVirtualizationMode(nvmlDevice_st device, @Cast("nvmlGpuVirtualizationMode_t*") int[] pVirtualMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHostVgpuMode(nvmlDevice_st device, @Cast("nvmlHostVgpuMode_t*") IntPointer pHostVgpuMode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHostVgpuMode(nvmlDevice_st device, @Cast("nvmlHostVgpuMode_t*") IntBuffer pHostVgpuMode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHostVgpuMode(nvmlDevice_st device, @Cast("nvmlHostVgpuMode_t*") int[] pHostVgpuMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHostVgpuMode(nvmlDevice_st device, @Cast("nvmlHostVgpuMode_t*") IntPointer pHostVgpuMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHostVgpuMode(nvmlDevice_st device, @Cast("nvmlHostVgpuMode_t*") IntBuffer pHostVgpuMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHostVgpuMode(nvmlDevice_st device, @Cast("nvmlHostVgpuMode_t*") int[] pHostVgpuMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetVirtualizationMode(nvmlDevice_st device, @Cast("nvmlGpuVirtualizationMode_t") int virtualMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetVirtualizationMode(nvmlDevice_st device, @Cast("nvmlGpuVirtualizationMode_t") int virtualMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuHeterogeneousMode(nvmlDevice_st device, @Cast("nvmlVgpuHeterogeneousMode_t*") nvmlVgpuHeterogeneousMode_v1_t pHeterogeneousMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuHeterogeneousMode(nvmlDevice_st device, @Cast("nvmlVgpuHeterogeneousMode_t*") nvmlVgpuHeterogeneousMode_v1_t pHeterogeneousMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetVgpuHeterogeneousMode(nvmlDevice_st device, @Cast("const nvmlVgpuHeterogeneousMode_t*") nvmlVgpuHeterogeneousMode_v1_t pHeterogeneousMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetVgpuHeterogeneousMode(nvmlDevice_st device, @Cast("const nvmlVgpuHeterogeneousMode_t*") nvmlVgpuHeterogeneousMode_v1_t pHeterogeneousMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetPlacementId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlVgpuPlacementId_t*") nvmlVgpuPlacementId_v1_t pPlacement);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetPlacementId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlVgpuPlacementId_t*") nvmlVgpuPlacementId_v1_t pPlacement);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuTypeSupportedPlacements(nvmlDevice_st device, @Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuPlacementList_t*") nvmlVgpuPlacementList_v2_t pPlacementList);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuTypeSupportedPlacements(nvmlDevice_st device, @Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuPlacementList_t*") nvmlVgpuPlacementList_v2_t pPlacementList);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuTypeCreatablePlacements(nvmlDevice_st device, @Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuPlacementList_t*") nvmlVgpuPlacementList_v2_t pPlacementList);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuTypeCreatablePlacements(nvmlDevice_st device, @Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuPlacementList_t*") nvmlVgpuPlacementList_v2_t pPlacementList);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetGspHeapSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongPointer gspHeapSize);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetGspHeapSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongBuffer gspHeapSize);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetGspHeapSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") long[] gspHeapSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetGspHeapSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongPointer gspHeapSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetGspHeapSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongBuffer gspHeapSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetGspHeapSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") long[] gspHeapSize);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetFbReservation(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongPointer fbReservation);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetFbReservation(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongBuffer fbReservation);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetFbReservation(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") long[] fbReservation);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetFbReservation(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongPointer fbReservation);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetFbReservation(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongBuffer fbReservation);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetFbReservation(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") long[] fbReservation);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetRuntimeStateSize(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlVgpuRuntimeState_t*") nvmlVgpuRuntimeState_v1_t pState);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetRuntimeStateSize(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlVgpuRuntimeState_t*") nvmlVgpuRuntimeState_v1_t pState);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetVgpuCapabilities(nvmlDevice_st device, @Cast("nvmlDeviceVgpuCapability_t") int capability, @Cast("nvmlEnableState_t") int state);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetVgpuCapabilities(nvmlDevice_st device, @Cast("nvmlDeviceVgpuCapability_t") int capability, @Cast("nvmlEnableState_t") int state);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceVgpuForceGspUnload(nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceVgpuForceGspUnload(nvmlDevice_st device);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGridLicensableFeatures_v4(nvmlDevice_st device, nvmlGridLicensableFeatures_t pGridLicensableFeatures);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGridLicensableFeatures_v4(nvmlDevice_st device, nvmlGridLicensableFeatures_t pGridLicensableFeatures);
 
-public static native @Cast("nvmlReturn_t") int nvmlGetVgpuDriverCapabilities(@Cast("nvmlVgpuDriverCapability_t") int capability, @Cast("unsigned int*") IntPointer capResult);
-public static native @Cast("nvmlReturn_t") int nvmlGetVgpuDriverCapabilities(@Cast("nvmlVgpuDriverCapability_t") int capability, @Cast("unsigned int*") IntBuffer capResult);
-public static native @Cast("nvmlReturn_t") int nvmlGetVgpuDriverCapabilities(@Cast("nvmlVgpuDriverCapability_t") int capability, @Cast("unsigned int*") int[] capResult);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGetVgpuDriverCapabilities(@Cast("nvmlVgpuDriverCapability_t") int capability, @Cast("unsigned int*") IntPointer capResult);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGetVgpuDriverCapabilities(@Cast("nvmlVgpuDriverCapability_t") int capability, @Cast("unsigned int*") IntBuffer capResult);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGetVgpuDriverCapabilities(@Cast("nvmlVgpuDriverCapability_t") int capability, @Cast("unsigned int*") int[] capResult);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuCapabilities(nvmlDevice_st device, @Cast("nvmlDeviceVgpuCapability_t") int capability, @Cast("unsigned int*") IntPointer capResult);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuCapabilities(nvmlDevice_st device, @Cast("nvmlDeviceVgpuCapability_t") int capability, @Cast("unsigned int*") IntBuffer capResult);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuCapabilities(nvmlDevice_st device, @Cast("nvmlDeviceVgpuCapability_t") int capability, @Cast("unsigned int*") int[] capResult);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuCapabilities(nvmlDevice_st device, @Cast("nvmlDeviceVgpuCapability_t") int capability, @Cast("unsigned int*") IntPointer capResult);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuCapabilities(nvmlDevice_st device, @Cast("nvmlDeviceVgpuCapability_t") int capability, @Cast("unsigned int*") IntBuffer capResult);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuCapabilities(nvmlDevice_st device, @Cast("nvmlDeviceVgpuCapability_t") int capability, @Cast("unsigned int*") int[] capResult);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntPointer vgpuCount, @Cast("nvmlVgpuTypeId_t*") IntPointer vgpuTypeIds);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer vgpuCount, @Cast("nvmlVgpuTypeId_t*") IntBuffer vgpuTypeIds);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSupportedVgpus(nvmlDevice_st device, @Cast("unsigned int*") int[] vgpuCount, @Cast("nvmlVgpuTypeId_t*") int[] vgpuTypeIds);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntPointer vgpuCount, @Cast("nvmlVgpuTypeId_t*") IntPointer vgpuTypeIds);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer vgpuCount, @Cast("nvmlVgpuTypeId_t*") IntBuffer vgpuTypeIds);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSupportedVgpus(nvmlDevice_st device, @Cast("unsigned int*") int[] vgpuCount, @Cast("nvmlVgpuTypeId_t*") int[] vgpuTypeIds);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCreatableVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntPointer vgpuCount, @Cast("nvmlVgpuTypeId_t*") IntPointer vgpuTypeIds);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCreatableVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer vgpuCount, @Cast("nvmlVgpuTypeId_t*") IntBuffer vgpuTypeIds);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCreatableVgpus(nvmlDevice_st device, @Cast("unsigned int*") int[] vgpuCount, @Cast("nvmlVgpuTypeId_t*") int[] vgpuTypeIds);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCreatableVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntPointer vgpuCount, @Cast("nvmlVgpuTypeId_t*") IntPointer vgpuTypeIds);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCreatableVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer vgpuCount, @Cast("nvmlVgpuTypeId_t*") IntBuffer vgpuTypeIds);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCreatableVgpus(nvmlDevice_st device, @Cast("unsigned int*") int[] vgpuCount, @Cast("nvmlVgpuTypeId_t*") int[] vgpuTypeIds);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetClass(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") BytePointer vgpuTypeClass, @Cast("unsigned int*") IntPointer size);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetClass(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") ByteBuffer vgpuTypeClass, @Cast("unsigned int*") IntBuffer size);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetClass(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") byte[] vgpuTypeClass, @Cast("unsigned int*") int[] size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetClass(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") BytePointer vgpuTypeClass, @Cast("unsigned int*") IntPointer size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetClass(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") ByteBuffer vgpuTypeClass, @Cast("unsigned int*") IntBuffer size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetClass(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") byte[] vgpuTypeClass, @Cast("unsigned int*") int[] size);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetName(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") BytePointer vgpuTypeName, @Cast("unsigned int*") IntPointer size);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetName(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") ByteBuffer vgpuTypeName, @Cast("unsigned int*") IntBuffer size);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetName(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") byte[] vgpuTypeName, @Cast("unsigned int*") int[] size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetName(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") BytePointer vgpuTypeName, @Cast("unsigned int*") IntPointer size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetName(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") ByteBuffer vgpuTypeName, @Cast("unsigned int*") IntBuffer size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetName(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") byte[] vgpuTypeName, @Cast("unsigned int*") int[] size);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetGpuInstanceProfileId(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntPointer gpuInstanceProfileId);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetGpuInstanceProfileId(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntBuffer gpuInstanceProfileId);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetGpuInstanceProfileId(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") int[] gpuInstanceProfileId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetGpuInstanceProfileId(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntPointer gpuInstanceProfileId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetGpuInstanceProfileId(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntBuffer gpuInstanceProfileId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetGpuInstanceProfileId(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") int[] gpuInstanceProfileId);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetDeviceID(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongPointer deviceID, @Cast("unsigned long long*") LongPointer subsystemID);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetDeviceID(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongBuffer deviceID, @Cast("unsigned long long*") LongBuffer subsystemID);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetDeviceID(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") long[] deviceID, @Cast("unsigned long long*") long[] subsystemID);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetDeviceID(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongPointer deviceID, @Cast("unsigned long long*") LongPointer subsystemID);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetDeviceID(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongBuffer deviceID, @Cast("unsigned long long*") LongBuffer subsystemID);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetDeviceID(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") long[] deviceID, @Cast("unsigned long long*") long[] subsystemID);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetFramebufferSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongPointer fbSize);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetFramebufferSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongBuffer fbSize);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetFramebufferSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") long[] fbSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetFramebufferSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongPointer fbSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetFramebufferSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") LongBuffer fbSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetFramebufferSize(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned long long*") long[] fbSize);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetNumDisplayHeads(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntPointer numDisplayHeads);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetNumDisplayHeads(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntBuffer numDisplayHeads);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetNumDisplayHeads(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") int[] numDisplayHeads);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetNumDisplayHeads(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntPointer numDisplayHeads);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetNumDisplayHeads(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntBuffer numDisplayHeads);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetNumDisplayHeads(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") int[] numDisplayHeads);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetResolution(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int") int displayIndex, @Cast("unsigned int*") IntPointer xdim, @Cast("unsigned int*") IntPointer ydim);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetResolution(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int") int displayIndex, @Cast("unsigned int*") IntBuffer xdim, @Cast("unsigned int*") IntBuffer ydim);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetResolution(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int") int displayIndex, @Cast("unsigned int*") int[] xdim, @Cast("unsigned int*") int[] ydim);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetResolution(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int") int displayIndex, @Cast("unsigned int*") IntPointer xdim, @Cast("unsigned int*") IntPointer ydim);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetResolution(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int") int displayIndex, @Cast("unsigned int*") IntBuffer xdim, @Cast("unsigned int*") IntBuffer ydim);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetResolution(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int") int displayIndex, @Cast("unsigned int*") int[] xdim, @Cast("unsigned int*") int[] ydim);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetLicense(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") BytePointer vgpuTypeLicenseString, @Cast("unsigned int") int size);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetLicense(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") ByteBuffer vgpuTypeLicenseString, @Cast("unsigned int") int size);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetLicense(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") byte[] vgpuTypeLicenseString, @Cast("unsigned int") int size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetLicense(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") BytePointer vgpuTypeLicenseString, @Cast("unsigned int") int size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetLicense(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") ByteBuffer vgpuTypeLicenseString, @Cast("unsigned int") int size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetLicense(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("char*") byte[] vgpuTypeLicenseString, @Cast("unsigned int") int size);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetFrameRateLimit(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntPointer frameRateLimit);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetFrameRateLimit(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntBuffer frameRateLimit);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetFrameRateLimit(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") int[] frameRateLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetFrameRateLimit(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntPointer frameRateLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetFrameRateLimit(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntBuffer frameRateLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetFrameRateLimit(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") int[] frameRateLimit);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetMaxInstances(nvmlDevice_st device, @Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntPointer vgpuInstanceCount);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetMaxInstances(nvmlDevice_st device, @Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntBuffer vgpuInstanceCount);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetMaxInstances(nvmlDevice_st device, @Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") int[] vgpuInstanceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetMaxInstances(nvmlDevice_st device, @Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntPointer vgpuInstanceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetMaxInstances(nvmlDevice_st device, @Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntBuffer vgpuInstanceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetMaxInstances(nvmlDevice_st device, @Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") int[] vgpuInstanceCount);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetMaxInstancesPerVm(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntPointer vgpuInstanceCountPerVm);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetMaxInstancesPerVm(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntBuffer vgpuInstanceCountPerVm);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetMaxInstancesPerVm(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") int[] vgpuInstanceCountPerVm);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetMaxInstancesPerVm(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntPointer vgpuInstanceCountPerVm);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetMaxInstancesPerVm(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") IntBuffer vgpuInstanceCountPerVm);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetMaxInstancesPerVm(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("unsigned int*") int[] vgpuInstanceCountPerVm);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetBAR1Info(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuTypeBar1Info_t*") nvmlVgpuTypeBar1Info_v1_t bar1Info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetBAR1Info(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuTypeBar1Info_t*") nvmlVgpuTypeBar1Info_v1_t bar1Info);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetActiveVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntPointer vgpuCount, @Cast("nvmlVgpuInstance_t*") IntPointer vgpuInstances);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetActiveVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer vgpuCount, @Cast("nvmlVgpuInstance_t*") IntBuffer vgpuInstances);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetActiveVgpus(nvmlDevice_st device, @Cast("unsigned int*") int[] vgpuCount, @Cast("nvmlVgpuInstance_t*") int[] vgpuInstances);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetActiveVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntPointer vgpuCount, @Cast("nvmlVgpuInstance_t*") IntPointer vgpuInstances);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetActiveVgpus(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer vgpuCount, @Cast("nvmlVgpuInstance_t*") IntBuffer vgpuInstances);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetActiveVgpus(nvmlDevice_st device, @Cast("unsigned int*") int[] vgpuCount, @Cast("nvmlVgpuInstance_t*") int[] vgpuInstances);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetVmID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") BytePointer vmId, @Cast("unsigned int") int size, @Cast("nvmlVgpuVmIdType_t*") IntPointer vmIdType);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetVmID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") ByteBuffer vmId, @Cast("unsigned int") int size, @Cast("nvmlVgpuVmIdType_t*") IntBuffer vmIdType);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetVmID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") byte[] vmId, @Cast("unsigned int") int size, @Cast("nvmlVgpuVmIdType_t*") int[] vmIdType);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetVmID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") BytePointer vmId, @Cast("unsigned int") int size, @Cast("nvmlVgpuVmIdType_t*") IntPointer vmIdType);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetVmID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") ByteBuffer vmId, @Cast("unsigned int") int size, @Cast("nvmlVgpuVmIdType_t*") IntBuffer vmIdType);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetVmID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") byte[] vmId, @Cast("unsigned int") int size, @Cast("nvmlVgpuVmIdType_t*") int[] vmIdType);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") BytePointer uuid, @Cast("unsigned int") int size);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") ByteBuffer uuid, @Cast("unsigned int") int size);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") byte[] uuid, @Cast("unsigned int") int size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") BytePointer uuid, @Cast("unsigned int") int size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") ByteBuffer uuid, @Cast("unsigned int") int size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") byte[] uuid, @Cast("unsigned int") int size);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetVmDriverVersion(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") BytePointer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetVmDriverVersion(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetVmDriverVersion(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") byte[] version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetVmDriverVersion(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") BytePointer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetVmDriverVersion(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") ByteBuffer version, @Cast("unsigned int") int length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetVmDriverVersion(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") byte[] version, @Cast("unsigned int") int length);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetFbUsage(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned long long*") LongPointer fbUsage);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetFbUsage(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned long long*") LongBuffer fbUsage);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetFbUsage(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned long long*") long[] fbUsage);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetFbUsage(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned long long*") LongPointer fbUsage);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetFbUsage(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned long long*") LongBuffer fbUsage);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetFbUsage(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned long long*") long[] fbUsage);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlVgpuInstanceGetLicenseStatus(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer licensed);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlVgpuInstanceGetLicenseStatus(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer licensed);
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlVgpuInstanceGetLicenseStatus(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] licensed);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetType(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlVgpuTypeId_t*") IntPointer vgpuTypeId);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetType(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlVgpuTypeId_t*") IntBuffer vgpuTypeId);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetType(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlVgpuTypeId_t*") int[] vgpuTypeId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetType(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlVgpuTypeId_t*") IntPointer vgpuTypeId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetType(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlVgpuTypeId_t*") IntBuffer vgpuTypeId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetType(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlVgpuTypeId_t*") int[] vgpuTypeId);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetFrameRateLimit(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer frameRateLimit);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetFrameRateLimit(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer frameRateLimit);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetFrameRateLimit(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] frameRateLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetFrameRateLimit(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer frameRateLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetFrameRateLimit(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer frameRateLimit);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetFrameRateLimit(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] frameRateLimit);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEccMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") IntPointer eccMode);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEccMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") IntBuffer eccMode);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEccMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") int[] eccMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEccMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") IntPointer eccMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEccMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") IntBuffer eccMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEccMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") int[] eccMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEncoderCapacity(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer encoderCapacity);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEncoderCapacity(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer encoderCapacity);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEncoderCapacity(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] encoderCapacity);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEncoderCapacity(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer encoderCapacity);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEncoderCapacity(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer encoderCapacity);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEncoderCapacity(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] encoderCapacity);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceSetEncoderCapacity(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int") int encoderCapacity);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceSetEncoderCapacity(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int") int encoderCapacity);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEncoderStats(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer sessionCount,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEncoderStats(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer sessionCount,
                                                      @Cast("unsigned int*") IntPointer averageFps, @Cast("unsigned int*") IntPointer averageLatency);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEncoderStats(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer sessionCount,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEncoderStats(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer sessionCount,
                                                      @Cast("unsigned int*") IntBuffer averageFps, @Cast("unsigned int*") IntBuffer averageLatency);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEncoderStats(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] sessionCount,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEncoderStats(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] sessionCount,
                                                      @Cast("unsigned int*") int[] averageFps, @Cast("unsigned int*") int[] averageLatency);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEncoderSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer sessionCount, nvmlEncoderSessionInfo_t sessionInfo);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEncoderSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer sessionCount, nvmlEncoderSessionInfo_t sessionInfo);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetEncoderSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] sessionCount, nvmlEncoderSessionInfo_t sessionInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEncoderSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer sessionCount, nvmlEncoderSessionInfo_t sessionInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEncoderSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer sessionCount, nvmlEncoderSessionInfo_t sessionInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetEncoderSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] sessionCount, nvmlEncoderSessionInfo_t sessionInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetFBCStats(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlFBCStats_t fbcStats);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetFBCStats(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlFBCStats_t fbcStats);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetFBCSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer sessionCount, nvmlFBCSessionInfo_t sessionInfo);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetFBCSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer sessionCount, nvmlFBCSessionInfo_t sessionInfo);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetFBCSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] sessionCount, nvmlFBCSessionInfo_t sessionInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetFBCSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer sessionCount, nvmlFBCSessionInfo_t sessionInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetFBCSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer sessionCount, nvmlFBCSessionInfo_t sessionInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetFBCSessions(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] sessionCount, nvmlFBCSessionInfo_t sessionInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetGpuInstanceId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer gpuInstanceId);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetGpuInstanceId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer gpuInstanceId);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetGpuInstanceId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] gpuInstanceId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetGpuInstanceId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer gpuInstanceId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetGpuInstanceId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer gpuInstanceId);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetGpuInstanceId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] gpuInstanceId);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetGpuPciId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") BytePointer vgpuPciId, @Cast("unsigned int*") IntPointer length);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetGpuPciId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") ByteBuffer vgpuPciId, @Cast("unsigned int*") IntBuffer length);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetGpuPciId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") byte[] vgpuPciId, @Cast("unsigned int*") int[] length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetGpuPciId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") BytePointer vgpuPciId, @Cast("unsigned int*") IntPointer length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetGpuPciId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") ByteBuffer vgpuPciId, @Cast("unsigned int*") IntBuffer length);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetGpuPciId(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") byte[] vgpuPciId, @Cast("unsigned int*") int[] length);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetCapabilities(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuCapability_t") int capability, @Cast("unsigned int*") IntPointer capResult);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetCapabilities(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuCapability_t") int capability, @Cast("unsigned int*") IntBuffer capResult);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetCapabilities(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuCapability_t") int capability, @Cast("unsigned int*") int[] capResult);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetCapabilities(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuCapability_t") int capability, @Cast("unsigned int*") IntPointer capResult);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetCapabilities(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuCapability_t") int capability, @Cast("unsigned int*") IntBuffer capResult);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetCapabilities(@Cast("nvmlVgpuTypeId_t") int vgpuTypeId, @Cast("nvmlVgpuCapability_t") int capability, @Cast("unsigned int*") int[] capResult);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetMdevUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") BytePointer mdevUuid, @Cast("unsigned int") int size);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetMdevUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") ByteBuffer mdevUuid, @Cast("unsigned int") int size);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetMdevUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") byte[] mdevUuid, @Cast("unsigned int") int size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetMdevUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") BytePointer mdevUuid, @Cast("unsigned int") int size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetMdevUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") ByteBuffer mdevUuid, @Cast("unsigned int") int size);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetMdevUUID(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("char*") byte[] mdevUuid, @Cast("unsigned int") int size);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetCreatableVgpus(nvmlGpuInstance_st gpuInstance, @Cast("nvmlVgpuTypeIdInfo_t*") nvmlVgpuTypeIdInfo_v1_t pVgpus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetCreatableVgpus(nvmlGpuInstance_st gpuInstance, @Cast("nvmlVgpuTypeIdInfo_t*") nvmlVgpuTypeIdInfo_v1_t pVgpus);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuTypeGetMaxInstancesPerGpuInstance(@Cast("nvmlVgpuTypeMaxInstance_t*") nvmlVgpuTypeMaxInstance_v1_t pMaxInstance);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuTypeGetMaxInstancesPerGpuInstance(@Cast("nvmlVgpuTypeMaxInstance_t*") nvmlVgpuTypeMaxInstance_v1_t pMaxInstance);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetActiveVgpus(nvmlGpuInstance_st gpuInstance, @Cast("nvmlActiveVgpuInstanceInfo_t*") nvmlActiveVgpuInstanceInfo_v1_t pVgpuInstanceInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetActiveVgpus(nvmlGpuInstance_st gpuInstance, @Cast("nvmlActiveVgpuInstanceInfo_t*") nvmlActiveVgpuInstanceInfo_v1_t pVgpuInstanceInfo);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlGpuInstanceSetVgpuSchedulerState(nvmlGpuInstance_st gpuInstance, @Cast("nvmlVgpuSchedulerState_t*") nvmlVgpuSchedulerState_v1_t pScheduler);
 
@@ -3271,23 +3271,23 @@ public static native @Cast("nvmlReturn_t") @Deprecated int nvmlGpuInstanceGetVgp
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlGpuInstanceGetVgpuSchedulerLog(nvmlGpuInstance_st gpuInstance, @Cast("nvmlVgpuSchedulerLogInfo_t*") nvmlVgpuSchedulerLogInfo_v1_t pSchedulerLogInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetVgpuTypeCreatablePlacements(nvmlGpuInstance_st gpuInstance, @Cast("nvmlVgpuCreatablePlacementInfo_t*") nvmlVgpuCreatablePlacementInfo_v1_t pCreatablePlacementInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetVgpuTypeCreatablePlacements(nvmlGpuInstance_st gpuInstance, @Cast("nvmlVgpuCreatablePlacementInfo_t*") nvmlVgpuCreatablePlacementInfo_v1_t pCreatablePlacementInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetVgpuHeterogeneousMode(nvmlGpuInstance_st gpuInstance, @Cast("nvmlVgpuHeterogeneousMode_t*") nvmlVgpuHeterogeneousMode_v1_t pHeterogeneousMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetVgpuHeterogeneousMode(nvmlGpuInstance_st gpuInstance, @Cast("nvmlVgpuHeterogeneousMode_t*") nvmlVgpuHeterogeneousMode_v1_t pHeterogeneousMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceSetVgpuHeterogeneousMode(nvmlGpuInstance_st gpuInstance, @Cast("const nvmlVgpuHeterogeneousMode_t*") nvmlVgpuHeterogeneousMode_v1_t pHeterogeneousMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceSetVgpuHeterogeneousMode(nvmlGpuInstance_st gpuInstance, @Cast("const nvmlVgpuHeterogeneousMode_t*") nvmlVgpuHeterogeneousMode_v1_t pHeterogeneousMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuSchedulerState_v2(nvmlDevice_st device, nvmlVgpuSchedulerStateInfo_v2_t pSchedulerStateInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuSchedulerState_v2(nvmlDevice_st device, nvmlVgpuSchedulerStateInfo_v2_t pSchedulerStateInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetVgpuSchedulerState_v2(nvmlGpuInstance_st gpuInstance, nvmlVgpuSchedulerStateInfo_v2_t pSchedulerStateInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetVgpuSchedulerState_v2(nvmlGpuInstance_st gpuInstance, nvmlVgpuSchedulerStateInfo_v2_t pSchedulerStateInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuSchedulerLog_v2(nvmlDevice_st device, nvmlVgpuSchedulerLogInfo_v2_t pSchedulerLogInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuSchedulerLog_v2(nvmlDevice_st device, nvmlVgpuSchedulerLogInfo_v2_t pSchedulerLogInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetVgpuSchedulerLog_v2(nvmlGpuInstance_st gpuInstance, nvmlVgpuSchedulerLogInfo_v2_t pSchedulerLogInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetVgpuSchedulerLog_v2(nvmlGpuInstance_st gpuInstance, nvmlVgpuSchedulerLogInfo_v2_t pSchedulerLogInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetVgpuSchedulerState_v2(nvmlDevice_st device, nvmlVgpuSchedulerState_v2_t pSchedulerState);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetVgpuSchedulerState_v2(nvmlDevice_st device, nvmlVgpuSchedulerState_v2_t pSchedulerState);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceSetVgpuSchedulerState_v2(nvmlGpuInstance_st gpuInstance, nvmlVgpuSchedulerState_v2_t pSchedulerState);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceSetVgpuSchedulerState_v2(nvmlGpuInstance_st gpuInstance, nvmlVgpuSchedulerState_v2_t pSchedulerState);
 // Targeting ../nvml/nvmlVgpuVersion_t.java
 
 
@@ -3317,19 +3317,19 @@ public static final int
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetMetadata(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlVgpuMetadata_t vgpuMetadata, @Cast("unsigned int*") IntPointer bufferSize);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetMetadata(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlVgpuMetadata_t vgpuMetadata, @Cast("unsigned int*") IntBuffer bufferSize);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetMetadata(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlVgpuMetadata_t vgpuMetadata, @Cast("unsigned int*") int[] bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetMetadata(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlVgpuMetadata_t vgpuMetadata, @Cast("unsigned int*") IntPointer bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetMetadata(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlVgpuMetadata_t vgpuMetadata, @Cast("unsigned int*") IntBuffer bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetMetadata(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlVgpuMetadata_t vgpuMetadata, @Cast("unsigned int*") int[] bufferSize);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuMetadata(nvmlDevice_st device, nvmlVgpuPgpuMetadata_t pgpuMetadata, @Cast("unsigned int*") IntPointer bufferSize);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuMetadata(nvmlDevice_st device, nvmlVgpuPgpuMetadata_t pgpuMetadata, @Cast("unsigned int*") IntBuffer bufferSize);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuMetadata(nvmlDevice_st device, nvmlVgpuPgpuMetadata_t pgpuMetadata, @Cast("unsigned int*") int[] bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuMetadata(nvmlDevice_st device, nvmlVgpuPgpuMetadata_t pgpuMetadata, @Cast("unsigned int*") IntPointer bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuMetadata(nvmlDevice_st device, nvmlVgpuPgpuMetadata_t pgpuMetadata, @Cast("unsigned int*") IntBuffer bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuMetadata(nvmlDevice_st device, nvmlVgpuPgpuMetadata_t pgpuMetadata, @Cast("unsigned int*") int[] bufferSize);
 
-public static native @Cast("nvmlReturn_t") int nvmlGetVgpuCompatibility(nvmlVgpuMetadata_t vgpuMetadata, nvmlVgpuPgpuMetadata_t pgpuMetadata, nvmlVgpuPgpuCompatibility_t compatibilityInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGetVgpuCompatibility(nvmlVgpuMetadata_t vgpuMetadata, nvmlVgpuPgpuMetadata_t pgpuMetadata, nvmlVgpuPgpuCompatibility_t compatibilityInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPgpuMetadataString(nvmlDevice_st device, @Cast("char*") BytePointer pgpuMetadata, @Cast("unsigned int*") IntPointer bufferSize);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPgpuMetadataString(nvmlDevice_st device, @Cast("char*") ByteBuffer pgpuMetadata, @Cast("unsigned int*") IntBuffer bufferSize);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPgpuMetadataString(nvmlDevice_st device, @Cast("char*") byte[] pgpuMetadata, @Cast("unsigned int*") int[] bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPgpuMetadataString(nvmlDevice_st device, @Cast("char*") BytePointer pgpuMetadata, @Cast("unsigned int*") IntPointer bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPgpuMetadataString(nvmlDevice_st device, @Cast("char*") ByteBuffer pgpuMetadata, @Cast("unsigned int*") IntBuffer bufferSize);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPgpuMetadataString(nvmlDevice_st device, @Cast("char*") byte[] pgpuMetadata, @Cast("unsigned int*") int[] bufferSize);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetVgpuSchedulerLog(nvmlDevice_st device, nvmlVgpuSchedulerLog_t pSchedulerLog);
 
@@ -3337,66 +3337,66 @@ public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceGetVgpuSche
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceSetVgpuSchedulerState(nvmlDevice_st device, nvmlVgpuSchedulerSetState_t pSchedulerState);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuSchedulerCapabilities(nvmlDevice_st device, nvmlVgpuSchedulerCapabilities_t pCapabilities);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuSchedulerCapabilities(nvmlDevice_st device, nvmlVgpuSchedulerCapabilities_t pCapabilities);
 
-public static native @Cast("nvmlReturn_t") int nvmlGetVgpuVersion(nvmlVgpuVersion_t supported, nvmlVgpuVersion_t current);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGetVgpuVersion(nvmlVgpuVersion_t supported, nvmlVgpuVersion_t current);
 
-public static native @Cast("nvmlReturn_t") int nvmlSetVgpuVersion(nvmlVgpuVersion_t vgpuVersion);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlSetVgpuVersion(nvmlVgpuVersion_t vgpuVersion);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
                                                   @Cast("nvmlValueType_t*") IntPointer sampleValType, @Cast("unsigned int*") IntPointer vgpuInstanceSamplesCount,
                                                   nvmlVgpuInstanceUtilizationSample_t utilizationSamples);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
                                                   @Cast("nvmlValueType_t*") IntBuffer sampleValType, @Cast("unsigned int*") IntBuffer vgpuInstanceSamplesCount,
                                                   nvmlVgpuInstanceUtilizationSample_t utilizationSamples);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
                                                   @Cast("nvmlValueType_t*") int[] sampleValType, @Cast("unsigned int*") int[] vgpuInstanceSamplesCount,
                                                   nvmlVgpuInstanceUtilizationSample_t utilizationSamples);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuInstancesUtilizationInfo(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuInstancesUtilizationInfo(nvmlDevice_st device,
                                                                @Cast("nvmlVgpuInstancesUtilizationInfo_t*") nvmlVgpuInstancesUtilizationInfo_v1_t vgpuUtilInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuProcessUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuProcessUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
                                                          @Cast("unsigned int*") IntPointer vgpuProcessSamplesCount,
                                                          nvmlVgpuProcessUtilizationSample_t utilizationSamples);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuProcessUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuProcessUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
                                                          @Cast("unsigned int*") IntBuffer vgpuProcessSamplesCount,
                                                          nvmlVgpuProcessUtilizationSample_t utilizationSamples);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuProcessUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuProcessUtilization(nvmlDevice_st device, @Cast("unsigned long long") long lastSeenTimeStamp,
                                                          @Cast("unsigned int*") int[] vgpuProcessSamplesCount,
                                                          nvmlVgpuProcessUtilizationSample_t utilizationSamples);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetVgpuProcessesUtilizationInfo(nvmlDevice_st device, @Cast("nvmlVgpuProcessesUtilizationInfo_t*") nvmlVgpuProcessesUtilizationInfo_v1_t vgpuProcUtilInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetVgpuProcessesUtilizationInfo(nvmlDevice_st device, @Cast("nvmlVgpuProcessesUtilizationInfo_t*") nvmlVgpuProcessesUtilizationInfo_v1_t vgpuProcUtilInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetAccountingMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") IntPointer mode);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetAccountingMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") IntBuffer mode);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetAccountingMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") int[] mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetAccountingMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") IntPointer mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetAccountingMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") IntBuffer mode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetAccountingMode(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("nvmlEnableState_t*") int[] mode);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetAccountingPids(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer count, @Cast("unsigned int*") IntPointer pids);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetAccountingPids(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer count, @Cast("unsigned int*") IntBuffer pids);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetAccountingPids(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] count, @Cast("unsigned int*") int[] pids);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetAccountingPids(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntPointer count, @Cast("unsigned int*") IntPointer pids);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetAccountingPids(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") IntBuffer count, @Cast("unsigned int*") IntBuffer pids);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetAccountingPids(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int*") int[] count, @Cast("unsigned int*") int[] pids);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetAccountingStats(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int") int pid, nvmlAccountingStats_t stats);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetAccountingStats(@Cast("nvmlVgpuInstance_t") int vgpuInstance, @Cast("unsigned int") int pid, nvmlAccountingStats_t stats);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceClearAccountingPids(@Cast("nvmlVgpuInstance_t") int vgpuInstance);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceClearAccountingPids(@Cast("nvmlVgpuInstance_t") int vgpuInstance);
 
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetLicenseInfo_v2(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlVgpuLicenseInfo_t licenseInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetLicenseInfo_v2(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlVgpuLicenseInfo_t licenseInfo);
 // Targeting ../nvml/nvmlExcludedDeviceInfo_t.java
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlGetExcludedDeviceCount(@Cast("unsigned int*") IntPointer deviceCount);
-public static native @Cast("nvmlReturn_t") int nvmlGetExcludedDeviceCount(@Cast("unsigned int*") IntBuffer deviceCount);
-public static native @Cast("nvmlReturn_t") int nvmlGetExcludedDeviceCount(@Cast("unsigned int*") int[] deviceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGetExcludedDeviceCount(@Cast("unsigned int*") IntPointer deviceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGetExcludedDeviceCount(@Cast("unsigned int*") IntBuffer deviceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGetExcludedDeviceCount(@Cast("unsigned int*") int[] deviceCount);
 
-public static native @Cast("nvmlReturn_t") int nvmlGetExcludedDeviceInfoByIndex(@Cast("unsigned int") int index, nvmlExcludedDeviceInfo_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGetExcludedDeviceInfoByIndex(@Cast("unsigned int") int index, nvmlExcludedDeviceInfo_t info);
 
 public static final int NVML_PRM_DATA_MAX_SIZE = 496;
 // Targeting ../nvml/nvmlPRMTLV_v1_t.java
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceReadWritePRM_v1(nvmlDevice_st device, nvmlPRMTLV_v1_t buffer);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceReadWritePRM_v1(nvmlDevice_st device, nvmlPRMTLV_v1_t buffer);
 
 /** enum nvmlPRMCounterId_t */
 public static final int
@@ -3441,7 +3441,7 @@ public static final int
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceReadPRMCounters_v1(nvmlDevice_st device, nvmlPRMCounterList_v1_t counterList);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceReadPRMCounters_v1(nvmlDevice_st device, nvmlPRMCounterList_v1_t counterList);
 
 public static final int NVML_DEVICE_MIG_DISABLE = 0x0;
 
@@ -3543,141 +3543,141 @@ public static final int nvmlComputeInstanceProfileInfo_v3 = nvmlComputeInstanceP
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetMigMode(nvmlDevice_st device, @Cast("unsigned int") int mode, @Cast("nvmlReturn_t*") IntPointer activationStatus);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetMigMode(nvmlDevice_st device, @Cast("unsigned int") int mode, @Cast("nvmlReturn_t*") IntBuffer activationStatus);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetMigMode(nvmlDevice_st device, @Cast("unsigned int") int mode, @Cast("nvmlReturn_t*") int[] activationStatus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetMigMode(nvmlDevice_st device, @Cast("unsigned int") int mode, @Cast("nvmlReturn_t*") IntPointer activationStatus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetMigMode(nvmlDevice_st device, @Cast("unsigned int") int mode, @Cast("nvmlReturn_t*") IntBuffer activationStatus);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetMigMode(nvmlDevice_st device, @Cast("unsigned int") int mode, @Cast("nvmlReturn_t*") int[] activationStatus);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMigMode(nvmlDevice_st device, @Cast("unsigned int*") IntPointer currentMode, @Cast("unsigned int*") IntPointer pendingMode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMigMode(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer currentMode, @Cast("unsigned int*") IntBuffer pendingMode);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMigMode(nvmlDevice_st device, @Cast("unsigned int*") int[] currentMode, @Cast("unsigned int*") int[] pendingMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMigMode(nvmlDevice_st device, @Cast("unsigned int*") IntPointer currentMode, @Cast("unsigned int*") IntPointer pendingMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMigMode(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer currentMode, @Cast("unsigned int*") IntBuffer pendingMode);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMigMode(nvmlDevice_st device, @Cast("unsigned int*") int[] currentMode, @Cast("unsigned int*") int[] pendingMode);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_st device, @Cast("unsigned int") int profile,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_st device, @Cast("unsigned int") int profile,
                                                          nvmlGpuInstanceProfileInfo_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstanceProfileInfoV(nvmlDevice_st device, @Cast("unsigned int") int profile,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstanceProfileInfoV(nvmlDevice_st device, @Cast("unsigned int") int profile,
                                                           nvmlGpuInstanceProfileInfo_v2_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstanceProfileInfoByIdV(nvmlDevice_st device, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstanceProfileInfoByIdV(nvmlDevice_st device, @Cast("unsigned int") int profileId,
                                                               nvmlGpuInstanceProfileInfo_v2_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_st device, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_st device, @Cast("unsigned int") int profileId,
                                                                    nvmlGpuInstancePlacement_t placements,
                                                                    @Cast("unsigned int*") IntPointer count);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_st device, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_st device, @Cast("unsigned int") int profileId,
                                                                    nvmlGpuInstancePlacement_t placements,
                                                                    @Cast("unsigned int*") IntBuffer count);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_st device, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_st device, @Cast("unsigned int") int profileId,
                                                                    nvmlGpuInstancePlacement_t placements,
                                                                    @Cast("unsigned int*") int[] count);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_st device, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_st device, @Cast("unsigned int") int profileId,
                                                                @Cast("unsigned int*") IntPointer count);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_st device, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_st device, @Cast("unsigned int") int profileId,
                                                                @Cast("unsigned int*") IntBuffer count);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_st device, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_st device, @Cast("unsigned int") int profileId,
                                                                @Cast("unsigned int*") int[] count);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceCreateGpuInstance(nvmlDevice_st device, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceCreateGpuInstance(nvmlDevice_st device, @Cast("unsigned int") int profileId,
                                                  @ByPtrPtr nvmlGpuInstance_st gpuInstance);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceCreateGpuInstance(nvmlDevice_st device, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceCreateGpuInstance(nvmlDevice_st device, @Cast("unsigned int") int profileId,
                                                  @Cast("nvmlGpuInstance_st**") PointerPointer gpuInstance);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_st device, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_st device, @Cast("unsigned int") int profileId,
                                                               @Const nvmlGpuInstancePlacement_t placement,
                                                               @ByPtrPtr nvmlGpuInstance_st gpuInstance);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_st device, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_st device, @Cast("unsigned int") int profileId,
                                                               @Const nvmlGpuInstancePlacement_t placement,
                                                               @Cast("nvmlGpuInstance_st**") PointerPointer gpuInstance);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceDestroy(nvmlGpuInstance_st gpuInstance);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceDestroy(nvmlGpuInstance_st gpuInstance);
 
 
 public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstances(nvmlDevice_st device, @Cast("unsigned int") int profileId, @Cast("nvmlGpuInstance_st**") PointerPointer gpuInstances, @Cast("unsigned int*") IntPointer count);
 public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstances(nvmlDevice_st device, @Cast("unsigned int") int profileId, @Cast("nvmlGpuInstance_st**") PointerPointer gpuInstances, @Cast("unsigned int*") IntBuffer count);
 public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstances(nvmlDevice_st device, @Cast("unsigned int") int profileId, @Cast("nvmlGpuInstance_st**") PointerPointer gpuInstances, @Cast("unsigned int*") int[] count);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstanceById(nvmlDevice_st device, @Cast("unsigned int") int id, @ByPtrPtr nvmlGpuInstance_st gpuInstance);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstanceById(nvmlDevice_st device, @Cast("unsigned int") int id, @Cast("nvmlGpuInstance_st**") PointerPointer gpuInstance);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstanceById(nvmlDevice_st device, @Cast("unsigned int") int id, @ByPtrPtr nvmlGpuInstance_st gpuInstance);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstanceById(nvmlDevice_st device, @Cast("unsigned int") int id, @Cast("nvmlGpuInstance_st**") PointerPointer gpuInstance);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetInfo(nvmlGpuInstance_st gpuInstance, nvmlGpuInstanceInfo_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetInfo(nvmlGpuInstance_st gpuInstance, nvmlGpuInstanceInfo_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profile,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profile,
                                                                   @Cast("unsigned int") int engProfile,
                                                                   nvmlComputeInstanceProfileInfo_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profile,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profile,
                                                                    @Cast("unsigned int") int engProfile,
                                                                    nvmlComputeInstanceProfileInfo_v2_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_st gpuInstance,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_st gpuInstance,
                                                                         @Cast("unsigned int") int profileId, @Cast("unsigned int*") IntPointer count);
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_st gpuInstance,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_st gpuInstance,
                                                                         @Cast("unsigned int") int profileId, @Cast("unsigned int*") IntBuffer count);
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_st gpuInstance,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_st gpuInstance,
                                                                         @Cast("unsigned int") int profileId, @Cast("unsigned int*") int[] count);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_st gpuInstance,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_st gpuInstance,
                                                                          @Cast("unsigned int") int profileId,
                                                                          nvmlComputeInstancePlacement_t placements,
                                                                          @Cast("unsigned int*") IntPointer count);
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_st gpuInstance,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_st gpuInstance,
                                                                          @Cast("unsigned int") int profileId,
                                                                          nvmlComputeInstancePlacement_t placements,
                                                                          @Cast("unsigned int*") IntBuffer count);
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_st gpuInstance,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_st gpuInstance,
                                                                          @Cast("unsigned int") int profileId,
                                                                          nvmlComputeInstancePlacement_t placements,
                                                                          @Cast("unsigned int*") int[] count);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profileId,
                                                           @ByPtrPtr nvmlComputeInstance_st computeInstance);
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profileId,
                                                           @Cast("nvmlComputeInstance_st**") PointerPointer computeInstance);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceCreateComputeInstanceWithPlacement(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceCreateComputeInstanceWithPlacement(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profileId,
                                                                        @Const nvmlComputeInstancePlacement_t placement,
                                                                        @ByPtrPtr nvmlComputeInstance_st computeInstance);
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceCreateComputeInstanceWithPlacement(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profileId,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceCreateComputeInstanceWithPlacement(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profileId,
                                                                        @Const nvmlComputeInstancePlacement_t placement,
                                                                        @Cast("nvmlComputeInstance_st**") PointerPointer computeInstance);
 
-public static native @Cast("nvmlReturn_t") int nvmlComputeInstanceDestroy(nvmlComputeInstance_st computeInstance);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlComputeInstanceDestroy(nvmlComputeInstance_st computeInstance);
 
 
 public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profileId, @Cast("nvmlComputeInstance_st**") PointerPointer computeInstances, @Cast("unsigned int*") IntPointer count);
 public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profileId, @Cast("nvmlComputeInstance_st**") PointerPointer computeInstances, @Cast("unsigned int*") IntBuffer count);
 public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int profileId, @Cast("nvmlComputeInstance_st**") PointerPointer computeInstances, @Cast("unsigned int*") int[] count);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int id,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int id,
                                                            @ByPtrPtr nvmlComputeInstance_st computeInstance);
-public static native @Cast("nvmlReturn_t") int nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int id,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_st gpuInstance, @Cast("unsigned int") int id,
                                                            @Cast("nvmlComputeInstance_st**") PointerPointer computeInstance);
 
-public static native @Cast("nvmlReturn_t") int nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_st computeInstance, nvmlComputeInstanceInfo_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_st computeInstance, nvmlComputeInstanceInfo_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceIsMigDeviceHandle(nvmlDevice_st device, @Cast("unsigned int*") IntPointer isMigDevice);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceIsMigDeviceHandle(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer isMigDevice);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceIsMigDeviceHandle(nvmlDevice_st device, @Cast("unsigned int*") int[] isMigDevice);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceIsMigDeviceHandle(nvmlDevice_st device, @Cast("unsigned int*") IntPointer isMigDevice);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceIsMigDeviceHandle(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer isMigDevice);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceIsMigDeviceHandle(nvmlDevice_st device, @Cast("unsigned int*") int[] isMigDevice);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstanceId(nvmlDevice_st device, @Cast("unsigned int*") IntPointer id);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstanceId(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer id);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstanceId(nvmlDevice_st device, @Cast("unsigned int*") int[] id);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstanceId(nvmlDevice_st device, @Cast("unsigned int*") IntPointer id);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstanceId(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer id);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstanceId(nvmlDevice_st device, @Cast("unsigned int*") int[] id);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeInstanceId(nvmlDevice_st device, @Cast("unsigned int*") IntPointer id);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeInstanceId(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer id);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeInstanceId(nvmlDevice_st device, @Cast("unsigned int*") int[] id);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeInstanceId(nvmlDevice_st device, @Cast("unsigned int*") IntPointer id);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeInstanceId(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer id);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeInstanceId(nvmlDevice_st device, @Cast("unsigned int*") int[] id);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_st device, @Cast("unsigned int*") IntPointer count);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer count);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_st device, @Cast("unsigned int*") int[] count);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_st device, @Cast("unsigned int*") IntPointer count);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer count);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_st device, @Cast("unsigned int*") int[] count);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_st device, @Cast("unsigned int") int index,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_st device, @Cast("unsigned int") int index,
                                                          @ByPtrPtr nvmlDevice_st migDevice);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_st device, @Cast("unsigned int") int index,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_st device, @Cast("unsigned int") int index,
                                                          @Cast("nvmlDevice_st**") PointerPointer migDevice);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_st migDevice, @ByPtrPtr nvmlDevice_st device);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_st migDevice, @Cast("nvmlDevice_st**") PointerPointer device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_st migDevice, @ByPtrPtr nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_st migDevice, @Cast("nvmlDevice_st**") PointerPointer device);
 
 /** enum nvmlGpmMetricId_t */
 public static final int
@@ -4145,24 +4145,24 @@ public static final int NVML_GPM_METRICS_GET_VERSION = 1;
 
 public static final int NVML_GPM_SUPPORT_VERSION = 1;
 
-public static native @Cast("nvmlReturn_t") int nvmlGpmMetricsGet(nvmlGpmMetricsGet_t metricsGet);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpmMetricsGet(nvmlGpmMetricsGet_t metricsGet);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpmSampleFree(nvmlGpmSample_st gpmSample);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpmSampleFree(nvmlGpmSample_st gpmSample);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpmSampleAlloc(@ByPtrPtr nvmlGpmSample_st gpmSample);
-public static native @Cast("nvmlReturn_t") int nvmlGpmSampleAlloc(@Cast("nvmlGpmSample_st**") PointerPointer gpmSample);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpmSampleAlloc(@ByPtrPtr nvmlGpmSample_st gpmSample);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpmSampleAlloc(@Cast("nvmlGpmSample_st**") PointerPointer gpmSample);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpmSampleGet(nvmlDevice_st device, nvmlGpmSample_st gpmSample);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpmSampleGet(nvmlDevice_st device, nvmlGpmSample_st gpmSample);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpmMigSampleGet(nvmlDevice_st device, @Cast("unsigned int") int gpuInstanceId, nvmlGpmSample_st gpmSample);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpmMigSampleGet(nvmlDevice_st device, @Cast("unsigned int") int gpuInstanceId, nvmlGpmSample_st gpmSample);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpmQueryDeviceSupport(nvmlDevice_st device, nvmlGpmSupport_t gpmSupport);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpmQueryDeviceSupport(nvmlDevice_st device, nvmlGpmSupport_t gpmSupport);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpmQueryIfStreamingEnabled(nvmlDevice_st device, @Cast("unsigned int*") IntPointer state);
-public static native @Cast("nvmlReturn_t") int nvmlGpmQueryIfStreamingEnabled(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer state);
-public static native @Cast("nvmlReturn_t") int nvmlGpmQueryIfStreamingEnabled(nvmlDevice_st device, @Cast("unsigned int*") int[] state);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpmQueryIfStreamingEnabled(nvmlDevice_st device, @Cast("unsigned int*") IntPointer state);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpmQueryIfStreamingEnabled(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer state);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpmQueryIfStreamingEnabled(nvmlDevice_st device, @Cast("unsigned int*") int[] state);
 
-public static native @Cast("nvmlReturn_t") int nvmlGpmSetStreamingEnabled(nvmlDevice_st device, @Cast("unsigned int") int state);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlGpmSetStreamingEnabled(nvmlDevice_st device, @Cast("unsigned int") int state);
 
 public static final int NVML_DEV_CAP_EGM = (1 << 0);
 // Targeting ../nvml/nvmlDeviceCapabilities_v1_t.java
@@ -4171,7 +4171,7 @@ public static final int NVML_DEV_CAP_EGM = (1 << 0);
 public static native @MemberGetter int nvmlDeviceCapabilities_v1();
 public static final int nvmlDeviceCapabilities_v1 = nvmlDeviceCapabilities_v1();
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCapabilities(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCapabilities(nvmlDevice_st device,
                                                @Cast("nvmlDeviceCapabilities_t*") nvmlDeviceCapabilities_v1_t caps);
 
 public static final int NVML_255_MASK_BITS_PER_ELEM =     32;
@@ -4256,10 +4256,10 @@ public static final int nvmlWorkloadPowerProfileRequestedProfiles_v1 = nvmlWorkl
 public static native @MemberGetter int nvmlWorkloadPowerProfileUpdateProfiles_v1();
 public static final int nvmlWorkloadPowerProfileUpdateProfiles_v1 = nvmlWorkloadPowerProfileUpdateProfiles_v1();
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceWorkloadPowerProfileGetProfilesInfo(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceWorkloadPowerProfileGetProfilesInfo(nvmlDevice_st device,
                                                                    @Cast("nvmlWorkloadPowerProfileProfilesInfo_t*") nvmlWorkloadPowerProfileProfilesInfo_v1_t profilesInfo);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(nvmlDevice_st device,
                                                                       @Cast("nvmlWorkloadPowerProfileCurrentProfiles_t*") nvmlWorkloadPowerProfileCurrentProfiles_v1_t currentProfiles);
 
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceWorkloadPowerProfileSetRequestedProfiles(nvmlDevice_st device,
@@ -4268,7 +4268,7 @@ public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceWorkloadPow
 public static native @Cast("nvmlReturn_t") @Deprecated int nvmlDeviceWorkloadPowerProfileClearRequestedProfiles(nvmlDevice_st device,
                                                                                            @Cast("nvmlWorkloadPowerProfileRequestedProfiles_t*") nvmlWorkloadPowerProfileRequestedProfiles_v1_t requestedProfiles);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceWorkloadPowerProfileUpdateProfiles_v1(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceWorkloadPowerProfileUpdateProfiles_v1(nvmlDevice_st device,
                                                                      nvmlWorkloadPowerProfileUpdateProfiles_v1_t updateProfiles);
 
 // #define NVML_POWER_SMOOTHING_IDX_FROM_FIELD_VAL(field_val) NVML_POWER_SMOOTHING_IDX_FROM_FIELD_VAL_DEPRECATED(field_val)
@@ -4312,21 +4312,21 @@ public static final int nvmlPowerSmoothingProfile_v1 = nvmlPowerSmoothingProfile
 public static native @MemberGetter int nvmlPowerSmoothingState_v1();
 public static final int nvmlPowerSmoothingState_v1 = nvmlPowerSmoothingState_v1();
 
-public static native @Cast("nvmlReturn_t") int nvmlDevicePowerSmoothingActivatePresetProfile(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDevicePowerSmoothingActivatePresetProfile(nvmlDevice_st device,
                                                                    @Cast("nvmlPowerSmoothingProfile_t*") nvmlPowerSmoothingProfile_v1_t profile);
 
-public static native @Cast("nvmlReturn_t") int nvmlDevicePowerSmoothingUpdatePresetProfileParam(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDevicePowerSmoothingUpdatePresetProfileParam(nvmlDevice_st device,
                                                                       @Cast("nvmlPowerSmoothingProfile_t*") nvmlPowerSmoothingProfile_v1_t profile);
 
-public static native @Cast("nvmlReturn_t") int nvmlDevicePowerSmoothingSetState(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDevicePowerSmoothingSetState(nvmlDevice_st device,
                                                        @Cast("nvmlPowerSmoothingState_t*") nvmlPowerSmoothingState_v1_t state);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(nvmlDevice_st device,
                                                                       @Cast("nvmlEccSramUniqueUncorrectedErrorCounts_t*") nvmlEccSramUniqueUncorrectedErrorCounts_v1_t errorCounts);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetRemappedRows_v2(nvmlDevice_st device, nvmlRemappedRowsInfo_v2_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetRemappedRows_v2(nvmlDevice_st device, nvmlRemappedRowsInfo_v2_t info);
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceSetRusdSettings_v1(nvmlDevice_st device, nvmlRusdSettings_v1_t settings);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceSetRusdSettings_v1(nvmlDevice_st device, nvmlRusdSettings_v1_t settings);
 // Targeting ../nvml/nvmlEccBankRemapperHistogram_v1_t.java
 
 
@@ -4334,53 +4334,53 @@ public static native @Cast("nvmlReturn_t") int nvmlDeviceSetRusdSettings_v1(nvml
 
 
 
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetBankRemapperStatus_v1(nvmlDevice_st device,
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetBankRemapperStatus_v1(nvmlDevice_st device,
                                                         nvmlEccBankRemapperStatus_v1_t pBankRemapperStatus);
 
 // #ifdef NVML_NO_UNVERSIONED_FUNC_DEFS
-public static native @Cast("nvmlReturn_t") int nvmlInit();
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCount(@Cast("unsigned int*") IntPointer deviceCount);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCount(@Cast("unsigned int*") IntBuffer deviceCount);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetCount(@Cast("unsigned int*") int[] deviceCount);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByIndex(@Cast("unsigned int") int index, @ByPtrPtr nvmlDevice_st device);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByIndex(@Cast("unsigned int") int index, @Cast("nvmlDevice_st**") PointerPointer device);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByPciBusId(@Cast("const char*") BytePointer pciBusId, @ByPtrPtr nvmlDevice_st device);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetHandleByPciBusId(String pciBusId, @Cast("nvmlDevice_st**") PointerPointer device);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPciInfo(nvmlDevice_st device, nvmlPciInfo_t pci);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetPciInfo_v2(nvmlDevice_st device, nvmlPciInfo_t pci);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_st device, @Cast("unsigned int") int link, nvmlPciInfo_t pci);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGridLicensableFeatures(nvmlDevice_st device, nvmlGridLicensableFeatures_t pGridLicensableFeatures);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGridLicensableFeatures_v2(nvmlDevice_st device, nvmlGridLicensableFeatures_t pGridLicensableFeatures);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGridLicensableFeatures_v3(nvmlDevice_st device, nvmlGridLicensableFeatures_t pGridLicensableFeatures);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceRemoveGpu(nvmlPciInfo_t pciInfo);
-public static native @Cast("nvmlReturn_t") int nvmlEventSetWait(nvmlEventSet_st set, nvmlEventData_t data, @Cast("unsigned int") int timeoutms);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetAttributes(nvmlDevice_st device, nvmlDeviceAttributes_t attributes);
-public static native @Cast("nvmlReturn_t") int nvmlComputeInstanceGetInfo(nvmlComputeInstance_st computeInstance, nvmlComputeInstanceInfo_t info);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v1_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v1_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v1_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v1_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v1_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v1_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMPSComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v1_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMPSComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v1_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMPSComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v1_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMPSComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMPSComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetMPSComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v2_t infos);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_st device, @Cast("unsigned int") int profileId, nvmlGpuInstancePlacement_t placements, @Cast("unsigned int*") IntPointer count);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_st device, @Cast("unsigned int") int profileId, nvmlGpuInstancePlacement_t placements, @Cast("unsigned int*") IntBuffer count);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_st device, @Cast("unsigned int") int profileId, nvmlGpuInstancePlacement_t placements, @Cast("unsigned int*") int[] count);
-public static native @Cast("nvmlReturn_t") int nvmlVgpuInstanceGetLicenseInfo(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlVgpuLicenseInfo_t licenseInfo);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDriverModel(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") IntPointer current, @Cast("nvmlDriverModel_t*") IntPointer pending);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDriverModel(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") IntBuffer current, @Cast("nvmlDriverModel_t*") IntBuffer pending);
-public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDriverModel(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") int[] current, @Cast("nvmlDriverModel_t*") int[] pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlInit();
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCount(@Cast("unsigned int*") IntPointer deviceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCount(@Cast("unsigned int*") IntBuffer deviceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetCount(@Cast("unsigned int*") int[] deviceCount);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByIndex(@Cast("unsigned int") int index, @ByPtrPtr nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByIndex(@Cast("unsigned int") int index, @Cast("nvmlDevice_st**") PointerPointer device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByPciBusId(@Cast("const char*") BytePointer pciBusId, @ByPtrPtr nvmlDevice_st device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetHandleByPciBusId(String pciBusId, @Cast("nvmlDevice_st**") PointerPointer device);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPciInfo(nvmlDevice_st device, nvmlPciInfo_t pci);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetPciInfo_v2(nvmlDevice_st device, nvmlPciInfo_t pci);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_st device, @Cast("unsigned int") int link, nvmlPciInfo_t pci);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGridLicensableFeatures(nvmlDevice_st device, nvmlGridLicensableFeatures_t pGridLicensableFeatures);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGridLicensableFeatures_v2(nvmlDevice_st device, nvmlGridLicensableFeatures_t pGridLicensableFeatures);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGridLicensableFeatures_v3(nvmlDevice_st device, nvmlGridLicensableFeatures_t pGridLicensableFeatures);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceRemoveGpu(nvmlPciInfo_t pciInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlEventSetWait(nvmlEventSet_st set, nvmlEventData_t data, @Cast("unsigned int") int timeoutms);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetAttributes(nvmlDevice_st device, nvmlDeviceAttributes_t attributes);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlComputeInstanceGetInfo(nvmlComputeInstance_st computeInstance, nvmlComputeInstanceInfo_t info);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v1_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v1_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v1_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v1_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v1_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGraphicsRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v1_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGraphicsRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMPSComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v1_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMPSComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v1_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMPSComputeRunningProcesses(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v1_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMPSComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntPointer infoCount, nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMPSComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") IntBuffer infoCount, nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetMPSComputeRunningProcesses_v2(nvmlDevice_st device, @Cast("unsigned int*") int[] infoCount, nvmlProcessInfo_v2_t infos);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_st device, @Cast("unsigned int") int profileId, nvmlGpuInstancePlacement_t placements, @Cast("unsigned int*") IntPointer count);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_st device, @Cast("unsigned int") int profileId, nvmlGpuInstancePlacement_t placements, @Cast("unsigned int*") IntBuffer count);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_st device, @Cast("unsigned int") int profileId, nvmlGpuInstancePlacement_t placements, @Cast("unsigned int*") int[] count);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlVgpuInstanceGetLicenseInfo(@Cast("nvmlVgpuInstance_t") int vgpuInstance, nvmlVgpuLicenseInfo_t licenseInfo);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDriverModel(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") IntPointer current, @Cast("nvmlDriverModel_t*") IntPointer pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDriverModel(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") IntBuffer current, @Cast("nvmlDriverModel_t*") IntBuffer pending);
+public static native @Cast("nvmlReturn_t") @NoException(true) int nvmlDeviceGetDriverModel(nvmlDevice_st device, @Cast("nvmlDriverModel_t*") int[] current, @Cast("nvmlDriverModel_t*") int[] pending);
 // #endif
 
 // #if defined(NVML_NO_UNVERSIONED_FUNC_DEFS)
@@ -4439,10 +4439,16 @@ public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDriverModel(nvmlDevi
  *   METRALE_FUNCTIONS   the file with one METRALE_FUNCTION(index, name) a function
  *
  * Each function has a hidden stub that jumps through a slot. A slot starts at code that knows its
- * index and throws; opening a library overwrites the slots of the functions that it has. No
- * signature is needed, so a change of a header's types cannot break the table.
+ * index and says that the function is missing; opening a library overwrites the slots of the
+ * functions that it has. No signature is needed, so a change of a header's types cannot break the
+ * table.
  *
- * Invariant: a slot holds either the address of its throwing code or of the function in the one
+ * A missing function that answers a code leaves LibraryUnavailableException to the Java method that
+ * called and answers -1, an error of every library: whoever called goes on as after any other
+ * failure, and glue without a handler, which costs a call less, can call it. One that answers a
+ * structure cannot answer "failed" and throws.
+ *
+ * Invariant: a slot holds either the address of its own code or of the function in the one
  * library that was opened. Slots are written under the mutex and read without it, one aligned word
  * at a time.
  */
@@ -4453,6 +4459,7 @@ public static native @Cast("nvmlReturn_t") int nvmlDeviceGetDriverModel(nvmlDevi
 // #endif
 /* Declared for the parser too, so that the recipe can say how they look in Java. */
 
+private static native @Raw(withEnv = true) void metrale_table_attach();
 private static native String metrale_table_open(String path, int mode, String refused) throws org.metrale.gpu.LibraryUnavailableException;
 private static native String metrale_table_file();
 private static native @Cast("bool") boolean metrale_table_exports(String symbol);
@@ -4461,6 +4468,7 @@ private static native String metrale_table_name(int index);
 private static native @Cast("bool") boolean metrale_table_bound(int index);
 private static native int metrale_table_version();
 static {
+    metrale_table_attach();
     org.metrale.gpu.NativeLibrary.attach("nvml",
         new org.metrale.gpu.NativeTable() {
             public String open(String path, int mode, String refused) { return metrale_table_open(path, mode, refused); }

@@ -1,8 +1,16 @@
 package org.metrale.presets;
 
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.bytedeco.javacpp.ClassProperties;
 import org.bytedeco.javacpp.Loader;
 import org.bytedeco.javacpp.tools.Info;
@@ -88,6 +96,7 @@ final class Recipe {
     return String.join(
         "\n",
         "",
+        "private static native @Raw(withEnv = true) void metrale_table_attach();",
         "private static native String metrale_table_open(String path, int mode, String refused)"
             + " throws org.metrale.gpu.LibraryUnavailableException;",
         "private static native String metrale_table_file();",
@@ -97,6 +106,7 @@ final class Recipe {
         "private static native @Cast(\"bool\") boolean metrale_table_bound(int index);",
         "private static native int metrale_table_version();",
         "static {",
+        "    metrale_table_attach();",
         "    org.metrale.gpu.NativeLibrary.attach(\"" + library + "\",",
         "        new org.metrale.gpu.NativeTable() {",
         "            public String open(String path, int mode, String refused) {"
@@ -111,6 +121,41 @@ final class Recipe {
         "        });",
         "}",
         "");
+  }
+
+  /**
+   * Leaves out of the glue of some functions what would turn a C++ exception into Java's: it costs
+   * each call a frame. For functions that throw nothing, as those of a vendor's library: where one
+   * is missing that answers a code, the table itself leaves the exception to the method.
+   */
+  static void throwNothing(InfoMap map, Iterable<String> functions) {
+    for (String function : functions) {
+      // Without its name the parser takes it for a macro that stands for an annotation.
+      map.put(new Info(function).javaNames(function).annotations("@NoException(true)"));
+    }
+  }
+
+  /** The functions that a header declares to answer a type, an enumeration. */
+  static List<String> answering(String header, String type) {
+    Matcher found =
+        Pattern.compile("^\\s*" + type + "\\s+(?:[A-Z]+\\s+)?(\\w+)\\s*\\(", Pattern.MULTILINE)
+            .matcher(header);
+    return found.results().map(result -> result.group(1)).toList();
+  }
+
+  /** A header as the parser reads it, or an empty text where there is none. */
+  static String header(java.util.Properties build, String name) {
+    for (String folder : build.getProperty("platform.includepath", "").split(File.pathSeparator)) {
+      Path header = Path.of(folder, name);
+      if (!folder.isEmpty() && Files.exists(header)) {
+        try {
+          return Files.readString(header, StandardCharsets.ISO_8859_1);
+        } catch (IOException e) {
+          throw new UncheckedIOException(e);
+        }
+      }
+    }
+    return "";
   }
 
   /**

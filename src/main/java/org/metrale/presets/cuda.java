@@ -161,6 +161,14 @@ public class cuda implements InfoMapper, LoadEnabled {
     Recipe.handle(map, "CUcontext", "CUctx_st");
     Recipe.handle(map, "CUstream", "CUstream_st");
     Recipe.handle(map, "CUevent", "CUevent_st");
+    Recipe.throwNothing(map, FUNCTIONS);
+    Recipe.throwNothing(
+        map,
+        List.of(
+            "metrale_cuStreamQuery",
+            "metrale_cuStreamWaitEvent",
+            "metrale_cuEventRecord",
+            "metrale_cuEventQuery"));
     // Two packages have a class of this name; ours does not need jnicudart.
     map.put(new Info().javaText("import org.metrale.cuda.CUhostFn;"));
     map.put(new Info("CUhostFn").valueTypes("CUhostFn").pointerTypes("CUhostFn"));

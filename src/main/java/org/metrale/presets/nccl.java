@@ -1,13 +1,16 @@
 package org.metrale.presets;
 
+import java.util.List;
 import org.bytedeco.cuda.presets.cudart;
 import org.bytedeco.javacpp.ClassProperties;
 import org.bytedeco.javacpp.LoadEnabled;
 import org.bytedeco.javacpp.annotation.Platform;
 import org.bytedeco.javacpp.annotation.Properties;
+import org.bytedeco.javacpp.tools.BuildEnabled;
 import org.bytedeco.javacpp.tools.Info;
 import org.bytedeco.javacpp.tools.InfoMap;
 import org.bytedeco.javacpp.tools.InfoMapper;
+import org.bytedeco.javacpp.tools.Logger;
 
 /** Recipe for {@code nccl.h}. */
 @Properties(
@@ -28,8 +31,15 @@ import org.bytedeco.javacpp.tools.InfoMapper;
             library = "jnimetralenccl"),
     target = "org.metrale.nccl",
     global = "org.metrale.global.nccl")
-public class nccl implements InfoMapper, LoadEnabled {
+public class nccl implements InfoMapper, LoadEnabled, BuildEnabled {
   private static final String[] SIZE = {"size_t", "long"};
+
+  private java.util.Properties build = new java.util.Properties();
+
+  @Override
+  public void init(Logger logger, java.util.Properties properties, String encoding) {
+    build = properties;
+  }
 
   @Override
   public void init(ClassProperties properties) {
@@ -87,6 +97,8 @@ public class nccl implements InfoMapper, LoadEnabled {
               + "ncclCommInitAll(@Cast(\"ncclComm**\") PointerPointer comm, int ndev, @Const NUMBERS"
               + " devlist);");
     }
+    Recipe.throwNothing(map, Recipe.answering(Recipe.header(build, "nccl.h"), "ncclResult_t"));
+    Recipe.throwNothing(map, List.of("metrale_nccl_submit_owned", "metrale_nccl_submit"));
     // Without an initialiser NCCL refuses the structure.
     Recipe.initialised(map, "ncclConfig_t", "size", SIZE, "metrale_initialize");
     Recipe.initialised(map, "ncclSimInfo_t", "size", SIZE, "metrale_initialize");

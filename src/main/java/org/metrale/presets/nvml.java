@@ -1,11 +1,5 @@
 package org.metrale.presets;
 
-import java.io.File;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
@@ -85,6 +79,7 @@ public class nvml implements InfoMapper, LoadEnabled, BuildEnabled {
       Recipe.handle(map, "nvml" + kind + "_t", "nvml" + kind + "_st");
     }
     fillsHandles(map);
+    Recipe.throwNothing(map, Recipe.answering(Recipe.header(build, "nvml.h"), "nvmlReturn_t"));
     // NVML refuses a structure whose version word is not set.
     for (String version : versionMacros()) {
       initialised(map, version + "_t", version);
@@ -155,7 +150,7 @@ public class nvml implements InfoMapper, LoadEnabled, BuildEnabled {
    */
   private List<String> versionMacros() {
     List<String> out = new ArrayList<>();
-    String header = header();
+    String header = Recipe.header(build, "nvml.h");
     Matcher found = VERSION_MACRO.matcher(header);
     while (found.find()) {
       String structure = found.group(1) + "_t";
@@ -166,19 +161,5 @@ public class nvml implements InfoMapper, LoadEnabled, BuildEnabled {
       }
     }
     return out;
-  }
-
-  private String header() {
-    for (String folder : build.getProperty("platform.includepath", "").split(File.pathSeparator)) {
-      Path header = Path.of(folder, "nvml.h");
-      if (!folder.isEmpty() && Files.exists(header)) {
-        try {
-          return Files.readString(header, StandardCharsets.ISO_8859_1);
-        } catch (IOException e) {
-          throw new UncheckedIOException(e);
-        }
-      }
-    }
-    return "";
   }
 }

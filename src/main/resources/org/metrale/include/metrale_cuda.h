@@ -18,6 +18,7 @@
 #include <cstring>
 #include <ctime>
 #include <mutex>
+#include <new>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -38,14 +39,11 @@ enum metrale_cuda_index {
     (reinterpret_cast<type>(                                                                       \
         __atomic_load_n(&metrale_table_slots[metrale_index_##name], __ATOMIC_ACQUIRE)))
 
-/*
- * Makes a context current. What restores the one before runs in destructors, where nobody could
- * catch that the driver lacks the function: so that is found out here.
- */
+/* Makes a context current, unless the driver lacks the function that restores the one before. */
 static CUresult metrale_push(CUcontext context)
 {
     if (__builtin_expect(!metrale_table_bound(metrale_index_cuCtxPopCurrent_v2), 0)) {
-        metrale_table_missing(metrale_index_cuCtxPopCurrent_v2);
+        return static_cast<CUresult>(metrale_table_missing(metrale_index_cuCtxPopCurrent_v2));
     }
     return cuCtxPushCurrent(context);
 }
@@ -99,6 +97,15 @@ static inline bool metrale_is_default(CUstream stream)
     return __builtin_expect(reinterpret_cast<uintptr_t>(stream) <= 2, 0);
 }
 
+/* Apart from the usual way, which needs few registers without it. */
+template <typename Call>
+__attribute__((noinline, cold)) static int metrale_with_context(CUcontext context, Call call)
+{
+    metrale_current current(context);
+
+    return current.result != CUDA_SUCCESS ? current.result : call();
+}
+
 template <typename Call> static inline int metrale_on_stream(const metrale_use &stream, Call call)
 {
     if (!metrale_is_default(stream.stream())) {
@@ -107,8 +114,7 @@ template <typename Call> static inline int metrale_on_stream(const metrale_use &
             return result;
         }
     }
-    metrale_current current(stream.context());
-    return current.result != CUDA_SUCCESS ? current.result : call();
+    return metrale_with_context(stream.context(), call);
 }
 
 static inline int64_t metrale_made(CUresult result, uint64_t value)
@@ -286,7 +292,7 @@ static inline int metrale_cuStreamQuery(int64_t slot, int64_t generation)
     if (!stream.open) {
         return METRALE_CLOSED;
     }
-    return metrale_on_stream(stream, [&] { return cuStreamQuery(stream.stream()); });
+    return metrale_on_stream(stream, [handle = stream.stream()] { return cuStreamQuery(handle); });
 }
 
 static inline int metrale_cuStreamWaitEvent(int64_t slot, int64_t generation, int64_t event_slot,
@@ -299,8 +305,9 @@ static inline int metrale_cuStreamWaitEvent(int64_t slot, int64_t generation, in
     if (!stream.open || !event.open) {
         return METRALE_CLOSED;
     }
-    return metrale_on_stream(stream,
-                             [&] { return cuStreamWaitEvent(stream.stream(), event.event(), 0); });
+    return metrale_on_stream(stream, [handle = stream.stream(), awaited = event.event()] {
+        return cuStreamWaitEvent(handle, awaited, 0);
+    });
 }
 
 static inline int64_t metrale_cuEventCreate(int64_t context, int flags)
@@ -333,7 +340,9 @@ static inline int metrale_cuEventRecord(int64_t event_slot, int64_t event_genera
     if (!stream.open || !event.open) {
         return METRALE_CLOSED;
     }
-    return metrale_on_stream(stream, [&] { return cuEventRecord(event.event(), stream.stream()); });
+    return metrale_on_stream(stream, [handle = stream.stream(), recorded = event.event()] {
+        return cuEventRecord(recorded, handle);
+    });
 }
 
 static inline int metrale_cuEventQuery(int64_t slot, int64_t generation)
@@ -343,12 +352,9 @@ static inline int metrale_cuEventQuery(int64_t slot, int64_t generation)
     if (!event.open) {
         return METRALE_CLOSED;
     }
-    int result = cuEventQuery(event.event());
-    if (!metrale_needs_context(result)) {
-        return result;
-    }
-    metrale_current current(event.context());
-    return current.result != CUDA_SUCCESS ? current.result : cuEventQuery(event.event());
+    const auto query = [handle = event.event()] { return cuEventQuery(handle); };
+    int result = query();
+    return metrale_needs_context(result) ? metrale_with_context(event.context(), query) : result;
 }
 
 /* The CUresult (or METRALE_CLOSED) in the upper half, the milliseconds as a float in the lower. */
@@ -380,30 +386,27 @@ static int metrale_driver_enter(int64_t slot, int64_t generation, metrale_entere
 {
     entered->place = nullptr;
     entered->pushed = 0;
-    try {
-        metrale_slot *wanted = METRALE_POINTER(metrale_slot *, slot);
-        std::atomic<metrale_slot *> *place = &metrale_own_announcement()->slots[0];
-        CUcontext now = nullptr;
-
-        entered->place = place;
-        place->store(wanted, std::memory_order_relaxed);
-        metrale_light_barrier(&metrale_needs_fences);
-        if (wanted->generation.load(std::memory_order_acquire) != generation) {
-            return METRALE_CLOSED;
-        }
-        entered->stream = static_cast<CUstream>(wanted->handle);
-        if (__builtin_expect(cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == wanted->context, 1)) {
-            return CUDA_SUCCESS;
-        }
-        CUresult result = metrale_push(wanted->context);
-        entered->pushed = result == CUDA_SUCCESS;
-        return result;
-    } catch (const std::bad_alloc &) {
+    metrale_announcement *mine = metrale_own_announcement();
+    if (mine == nullptr) {
         return CUDA_ERROR_OUT_OF_MEMORY;
-    } catch (...) {
-        /* Functions that are absent; whoever hands this out has made sure that none is. */
-        return CUDA_ERROR_NOT_FOUND;
     }
+    metrale_slot *wanted = METRALE_POINTER(metrale_slot *, slot);
+    std::atomic<metrale_slot *> *place = &mine->slots[0];
+    CUcontext now = nullptr;
+
+    entered->place = place;
+    place->store(wanted, std::memory_order_relaxed);
+    metrale_light_barrier(&metrale_needs_fences);
+    if (wanted->generation.load(std::memory_order_acquire) != generation) {
+        return METRALE_CLOSED;
+    }
+    entered->stream = static_cast<CUstream>(wanted->handle);
+    if (__builtin_expect(cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == wanted->context, 1)) {
+        return CUDA_SUCCESS;
+    }
+    CUresult result = metrale_push(wanted->context);
+    entered->pushed = result == CUDA_SUCCESS;
+    return result;
 }
 
 /* Undoes enter, whatever it answered. */

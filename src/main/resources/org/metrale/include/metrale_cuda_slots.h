@@ -7,8 +7,31 @@ static const int METRALE_CLOSED = -1;
 static std::mutex metrale_slot_mutex;
 static metrale_slot *metrale_free_slots;
 static std::atomic<metrale_announcement *> metrale_announcements{nullptr};
-/* Not initial-exec: a process may have no room left in its static block, and the glue must load. */
-static __thread metrale_announcement *metrale_mine;
+
+/*
+ * Where a thread finds its announcement sooner than in its thread-local storage, which costs a call
+ * from a library that was loaded late. What is found is one's own if it names oneself: a thread
+ * writes only its own number into a record, and takes it out before it ends. Two threads may want
+ * one place: the second has the call.
+ */
+static std::atomic<metrale_announcement *> metrale_known[256];
+
+/* A number that no other living thread has. */
+static inline uintptr_t metrale_thread(void)
+{
+    uintptr_t self;
+#if defined(__x86_64__)
+    asm("movq %%fs:0, %0" : "=r"(self));
+#else
+    asm("mrs %0, tpidr_el0" : "=r"(self));
+#endif
+    return self;
+}
+
+static inline std::atomic<metrale_announcement *> *metrale_known_place(uintptr_t thread)
+{
+    return &metrale_known[thread * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+}
 
 /* Gives the record of an ending thread to the next one. */
 struct metrale_announcement_owner {
@@ -16,8 +39,12 @@ struct metrale_announcement_owner {
     ~metrale_announcement_owner()
     {
         if (mine != nullptr) {
-            metrale_mine = nullptr;
+            metrale_announcement *known = mine;
+            metrale_known_place(mine->owner.load(std::memory_order_relaxed))
+                ->compare_exchange_strong(known, nullptr);
+            mine->owner.store(0, std::memory_order_relaxed);
             mine->taken.store(false, std::memory_order_release);
+            mine = nullptr;
         }
     }
 };
@@ -83,7 +110,7 @@ static void metrale_publish_to_all(void)
     }
 }
 
-/* An announcement that nobody uses. */
+/* An announcement that nobody uses, or null without memory for one. */
 static metrale_announcement *metrale_take_announcement(void)
 {
     metrale_announcement *found = metrale_announcements.load(std::memory_order_acquire);
@@ -94,37 +121,62 @@ static metrale_announcement *metrale_take_announcement(void)
             return found;
         }
     }
-    found = new metrale_announcement;
+    found = new (std::nothrow) metrale_announcement;
+    if (found == nullptr) {
+        return nullptr;
+    }
     found->next = metrale_announcements.load(std::memory_order_relaxed);
     while (!metrale_announcements.compare_exchange_weak(found->next, found)) {
     }
     return found;
 }
 
-__attribute__((noinline, cold)) static metrale_announcement *metrale_announce_first(void)
+__attribute__((noinline, cold)) static metrale_announcement *metrale_announce_otherwise(void)
 {
     static thread_local metrale_announcement_owner owner;
 
-    owner.mine = metrale_take_announcement();
-    metrale_mine = owner.mine;
+    if (owner.mine == nullptr) {
+        owner.mine = metrale_take_announcement();
+        if (owner.mine == nullptr) {
+            metrale_table_raise("java/lang/OutOfMemoryError", "native memory of a thread's calls");
+            return nullptr;
+        }
+        const uintptr_t self = metrale_thread();
+        metrale_announcement *nobody = nullptr;
+        owner.mine->owner.store(self, std::memory_order_relaxed);
+        metrale_known_place(self)->compare_exchange_strong(nobody, owner.mine);
+    }
     return owner.mine;
 }
 
-/* The calling thread's announcement. */
+/* The calling thread's announcement; null, with an exception left, without memory for one. */
 static inline metrale_announcement *metrale_own_announcement(void)
 {
-    metrale_announcement *mine = metrale_mine;
+    const uintptr_t self = metrale_thread();
+    metrale_announcement *mine = metrale_known_place(self)->load(std::memory_order_relaxed);
 
-    return __builtin_expect(mine != nullptr, 1) ? mine : metrale_announce_first();
+    return __builtin_expect(mine != nullptr && mine->owner.load(std::memory_order_relaxed) == self,
+                            1)
+               ? mine
+               : metrale_announce_otherwise();
 }
 
-/* The use of a slot during one call. */
+/* Written by uses that nobody waits for. */
+static std::atomic<metrale_slot *> metrale_nowhere{nullptr};
+
+/* The use of a slot during one call; not open without an announcement to make it in. */
 class metrale_use
 {
   public:
     metrale_use(metrale_announcement *mine, int64_t slot, int64_t generation, int index)
-        : slot_(METRALE_POINTER(metrale_slot *, slot)), place_(&mine->slots[index])
+        : slot_(METRALE_POINTER(metrale_slot *, slot))
     {
+        if (__builtin_expect(mine == nullptr, 0)) {
+            place_ = &metrale_nowhere;
+            open = false;
+            return;
+        }
+        place_ = &mine->slots[index];
         place_->store(slot_, std::memory_order_relaxed);
         metrale_light_barrier(&metrale_needs_fences);
         open = slot_->generation.load(std::memory_order_acquire) == generation;

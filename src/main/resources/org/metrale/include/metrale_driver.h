@@ -25,6 +25,8 @@ struct metrale_slot {
 struct metrale_announcement {
     std::atomic<metrale_slot *> slots[2] = {nullptr, nullptr};
     std::atomic<bool> taken{true};
+    /* The thread whose it is, or 0. */
+    std::atomic<uintptr_t> owner{0};
     metrale_announcement *next = nullptr;
 };
 
@@ -40,7 +42,8 @@ struct metrale_driver {
     const std::atomic<bool> *needs_fences;
     /* Makes all processors that run this process see, and show, everything before. */
     void (*heavy_barrier)(void);
-    /* An announcement for as long as wanted; give it back with `taken` set to false. */
+    /* An announcement for as long as wanted, or null without memory for one; give it back with
+     * `taken` set to false. */
     metrale_announcement *(*announcement)(void);
     int (*enter)(int64_t slot, int64_t generation, metrale_entered *entered);
     void (*leave)(const metrale_entered *entered);

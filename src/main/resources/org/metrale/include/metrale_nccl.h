@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <new>
 
 #define METRALE_NCCL_POINTER(type, value) (reinterpret_cast<type>(static_cast<uintptr_t>(value)))
 
@@ -118,6 +119,10 @@ static inline int64_t metrale_nccl_rank_open(int64_t comm)
         rank = new metrale_nccl_rank;
         rank->driver = metrale_nccl_driver.load(std::memory_order_acquire);
         rank->announcement = rank->driver->announcement();
+        if (rank->announcement == nullptr) {
+            delete rank;
+            throw std::bad_alloc();
+        }
     }
     rank->comm = METRALE_NCCL_POINTER(ncclComm_t, comm);
     return static_cast<int64_t>(reinterpret_cast<uintptr_t>(rank));

@@ -1,6 +1,6 @@
 /*
- * Flat calls of NCCL that make communicators, end them and ask them, and for what belongs to one. As those
- * of metrale_nccl.h, which says what they take and answer.
+ * Flat calls of NCCL that make communicators, end them and ask them, and for what belongs to one.
+ * As those of metrale_nccl.h, which says what they take and answer.
  */
 #ifndef METRALE_NCCL_COMMUNICATOR_H
 #define METRALE_NCCL_COMMUNICATOR_H
@@ -222,7 +222,7 @@ static inline int metrale_ncclCommQueryProperties(int64_t comm, int64_t *thirtee
     const ncclConfig_t initial = NCCL_CONFIG_INITIALIZER;
 
     if (function == nullptr) {
-        throw metrale_unavailable("ncclCommQueryProperties");
+        return metrale_table_lacks("ncclCommQueryProperties");
     }
     found.size = sizeof(found);
     found.magic = initial.magic;

@@ -51,9 +51,9 @@ template <class Config> static inline void metrale_nccl_set_commName(Config *, c
 
 /* A function that this header does not declare. */
 #define METRALE_NCCL_ABSENT(function)                                                              \
-    template <class... Arguments> [[noreturn]] static inline ncclResult_t function(Arguments...)   \
+    template <class... Arguments> static inline ncclResult_t function(Arguments...)                \
     {                                                                                              \
-        throw metrale_unavailable(#function);                                                      \
+        return static_cast<ncclResult_t>(metrale_table_lacks(#function));                          \
     }
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 19, 3)

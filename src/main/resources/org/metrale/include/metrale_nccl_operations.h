@@ -154,17 +154,16 @@ enum metrale_nccl_index {
 };
 #undef METRALE_FUNCTION
 
-/* Ends a group also when an absent function throws in the middle of it. */
+/* Ends a group however its user leaves it. */
 class metrale_nccl_group
 {
   public:
     metrale_nccl_group()
     {
-        /* Its end may run in the destructor, where nobody could catch that the library lacks it. */
-        if (!metrale_table_bound(metrale_index_ncclGroupEnd)) {
-            metrale_table_missing(metrale_index_ncclGroupEnd);
-        }
-        code = ncclGroupStart();
+        /* A group that could not be ended is not begun. */
+        code = metrale_table_bound(metrale_index_ncclGroupEnd)
+                   ? ncclGroupStart()
+                   : static_cast<ncclResult_t>(metrale_table_missing(metrale_index_ncclGroupEnd));
         open_ = code == ncclSuccess;
     }
     ~metrale_nccl_group()

@@ -11,9 +11,9 @@
 /* A function that this header does not declare, and its position, which is in no table. */
 #define METRALE_NVML_ABSENT(function)                                                              \
     static const int metrale_nvml_at_##function = -1;                                              \
-    template <class... Arguments> [[noreturn]] static inline nvmlReturn_t function(Arguments...)   \
+    template <class... Arguments> static inline nvmlReturn_t function(Arguments...)                \
     {                                                                                              \
-        throw metrale_unavailable(#function);                                                      \
+        return static_cast<nvmlReturn_t>(metrale_table_lacks(#function));                          \
     }
 
 /* The version word of a structure, as NVML makes it. */

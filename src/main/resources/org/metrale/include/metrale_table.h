@@ -6,10 +6,16 @@
  *   METRALE_FUNCTIONS   the file with one METRALE_FUNCTION(index, name) a function
  *
  * Each function has a hidden stub that jumps through a slot. A slot starts at code that knows its
- * index and throws; opening a library overwrites the slots of the functions that it has. No
- * signature is needed, so a change of a header's types cannot break the table.
+ * index and says that the function is missing; opening a library overwrites the slots of the
+ * functions that it has. No signature is needed, so a change of a header's types cannot break the
+ * table.
  *
- * Invariant: a slot holds either the address of its throwing code or of the function in the one
+ * A missing function that answers a code leaves LibraryUnavailableException to the Java method that
+ * called and answers -1, an error of every library: whoever called goes on as after any other
+ * failure, and glue without a handler, which costs a call less, can call it. One that answers a
+ * structure cannot answer "failed" and throws.
+ *
+ * Invariant: a slot holds either the address of its own code or of the function in the one
  * library that was opened. Slots are written under the mutex and read without it, one aligned word
  * at a time.
  */
@@ -18,18 +24,21 @@
 #ifndef METRALE_PARSER
 
 #include <dlfcn.h>
+#include <jni.h>
 #include <limits.h>
 #include <link.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cstring>
 #include <exception>
 #include <mutex>
 #include <string>
+#include <type_traits>
 
-/* Thrown by the code behind an empty slot; becomes LibraryUnavailableException in Java. */
+/* Thrown for a missing function that answers a structure; becomes LibraryUnavailableException. */
 class __attribute__((visibility("hidden"))) metrale_unavailable : public std::exception
 {
   public:
@@ -59,15 +68,81 @@ static const int metrale_table_size =
 extern "C" __attribute__((visibility("hidden"))) void *metrale_table_slots[];
 extern "C" __attribute__((visibility("hidden"))) void *metrale_table_empty[];
 
-extern "C" [[noreturn]] __attribute__((visibility("hidden"), cold, used, noinline)) void
+/* The virtual machine, set before the glue's class calls anything else. */
+static JavaVM *metrale_table_vm;
+
+static inline void metrale_table_attach(JNIEnv *env, jclass)
+{
+    env->GetJavaVM(&metrale_table_vm);
+}
+
+#ifndef METRALE_UNDECLARED
+/*
+ * Leaves an exception to the Java method that called, unless there is one already. A thread that
+ * came from no Java method gets none.
+ */
+__attribute__((cold, noinline)) static void metrale_table_raise(const char *type, const char *text)
+{
+    void *found = nullptr;
+
+    if (metrale_table_vm == nullptr ||
+        metrale_table_vm->GetEnv(&found, JNI_VERSION_1_6) != JNI_OK) {
+        return;
+    }
+    JNIEnv *env = static_cast<JNIEnv *>(found);
+    if (env->ExceptionCheck() == JNI_FALSE) {
+        const jclass thrown = env->FindClass(type);
+        if (thrown != nullptr) {
+            env->ThrowNew(thrown, text);
+        }
+    }
+}
+
+/* For a function that cannot be called; the answer is that of one that failed. */
+__attribute__((cold, noinline)) static int metrale_table_lacks(const char *function)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), "%s %s", METRALE_LIBRARY, function);
+    metrale_table_raise("org/metrale/gpu/LibraryUnavailableException", text);
+    return -1;
+}
+
+enum metrale_table_kind : unsigned char { METRALE_CODE, METRALE_ADDRESS, METRALE_STRUCTURE };
+
+template <class Answer, class... Arguments>
+constexpr metrale_table_kind metrale_table_kind_of(Answer (*)(Arguments...))
+{
+    return std::is_pointer<Answer>::value ? METRALE_ADDRESS
+           : std::is_enum<Answer>::value || std::is_integral<Answer>::value ||
+                   std::is_void<Answer>::value
+               ? METRALE_CODE
+               : METRALE_STRUCTURE;
+}
+#define METRALE_FUNCTION(index, name) metrale_table_kind_of(&name),
+static constexpr metrale_table_kind metrale_table_kinds[] = {
+#include METRALE_FUNCTIONS
+};
+#undef METRALE_FUNCTION
+#endif
+
+extern "C" __attribute__((visibility("hidden"), cold, used, noinline)) intptr_t
 metrale_table_missing(int index)
 {
+#ifdef METRALE_UNDECLARED
     throw metrale_unavailable(metrale_table_names[index]);
+#else
+    if (metrale_table_kinds[index] == METRALE_STRUCTURE) {
+        throw metrale_unavailable(metrale_table_names[index]);
+    }
+    const int failed = metrale_table_lacks(metrale_table_names[index]);
+    return metrale_table_kinds[index] == METRALE_ADDRESS ? 0 : failed;
+#endif
 }
 
 /*
  * The stubs leave every argument register as it is. An exception passes through nothing of theirs:
- * both the stub and the throwing code are jumped through, they never have a frame.
+ * both the stub and a slot's code are jumped through, they never have a frame.
  */
 #if defined(__x86_64__)
 #define METRALE_FUNCTION(index, name)                                                              \
@@ -222,10 +297,10 @@ static inline bool metrale_table_has(const char *name)
 }
 
 /*
- * The glue turns a C++ exception into the Java exception whose index it passes along; here the index
- * is changed for the one exception that means "unavailable", so that everything else keeps its type.
- * The glue's list of class names has the wanted one because metrale_table_open's Java side declares
- * that it throws it.
+ * The glue turns a C++ exception into the Java exception whose index it passes along; here the
+ * index is changed for the one exception that means "unavailable", so that everything else keeps
+ * its type. The glue's list of class names has the wanted one because metrale_table_open's Java
+ * side declares that it throws it.
  */
 static inline const char *metrale_exception_text(const std::exception &exception,
                                                  const char *const *class_names, size_t count,
@@ -242,8 +317,10 @@ static inline const char *metrale_exception_text(const std::exception &exception
 }
 #define GENERIC_EXCEPTION_CLASS std::exception
 #define GENERIC_EXCEPTION_TOSTRING                                                                 \
-    what() == nullptr ? "" : metrale_exception_text(e, JavaCPP_classNames,                         \
-        sizeof(JavaCPP_classNames) / sizeof(JavaCPP_classNames[0]), &i)
+    what() == nullptr                                                                              \
+        ? ""                                                                                       \
+        : metrale_exception_text(e, JavaCPP_classNames,                                            \
+                                 sizeof(JavaCPP_classNames) / sizeof(JavaCPP_classNames[0]), &i)
 
 #endif
 /* Declared for the parser too, so that the recipe can say how they look in Java. */

@@ -4,6 +4,8 @@
 #ifndef METRALE_PARSER
 #define METRALE_LIBRARY "ibverbs"
 #define METRALE_FUNCTIONS "metrale_verbs_functions.h"
+/* Their types are known to the shim alone. */
+#define METRALE_UNDECLARED
 #endif
 #include "metrale_table.h"
 #ifndef METRALE_PARSER
