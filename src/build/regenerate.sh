@@ -3,9 +3,9 @@
 #
 #   regenerate.sh CLASSPATH [--nccl PATH] [--nvml PATH] [--cufile PATH] [--cuda PATH] [--nvtx PATH] [--check]
 #
-# PATH is a header or the folder that holds it; a header that is not named is the staged one. --check
-# changes nothing. CLASSPATH holds javacpp, bytedeco's cuda and the compiled recipes. Needs no network
-# once cppbuild.sh has staged headers and compilers.
+# PATH is a header or the folder that holds it; a header that is not named is the staged one. For --nccl it
+# may be RCCL's rccl.h, which is an experiment. --check changes nothing. CLASSPATH holds javacpp, bytedeco's
+# cuda and the compiled recipes. Needs no network once cppbuild.sh has staged headers and compilers.
 #
 # Ends with 0: src/gen is as the headers say; 1: --check found a difference; 2: wrong usage, or a header
 # that cannot be used; 3: a declaration that the recipes cannot map; 4: something that is needed is not
@@ -88,6 +88,8 @@ stage() {
   for entry in "$here"/cppbuild/include/*; do
     ln -s "$entry" "$work/include/$(basename "$entry")"
   done
+  # RCCL's header may take the place of NCCL's: what it includes of HIP stands here, in CUDA's names.
+  ln -s "$here/src/build/hip" "$work/include/hip"
   local index
   for index in "${!libraries[@]}"; do
     library=${libraries[index]}
@@ -100,6 +102,12 @@ stage() {
     header=$(header_of "$library")
     python3 "$here/src/build/headers.py" strip "$work/include/$header" "$work/parse/$header"
   done
+  # NCCL 2.30.4 gives the structure the name that later versions give the pointer to it, which is the same
+  # type for the compiler, but not for the recipe.
+  local name=ncclParamHandle
+  if grep -q "^typedef struct $name ${name}_t;" "$work/parse/nccl.h"; then
+    sed -i -E "s/${name}_t\*/${name}_t/g; s/^(typedef struct $name) (${name}_t;)/\1* \2/" "$work/parse/nccl.h"
+  fi
 }
 
 # compiles LIBRARY PATH: by the compiler for C and, since the glue includes it, for C++.
@@ -225,7 +233,7 @@ report() {
     if [ -n "$messages" ]; then
       printf 'handwritten glue over the new %s does not compile:\n' "$(header_of "$library")"
       printf '%s\n' "$messages" | sed 's/^/  /'
-      printf '  what this header lacks can be declared in %s, as metrale_nccl_older.h does;\n' \
+      printf '  what this header lacks can be declared in %s, beside what older headers lack;\n' \
         "src/main/resources/org/metrale/include/metrale_${library}_older.h"
       printf '  until then ./mvnw compiles no glue of %s from it\n' "$library"
     fi

@@ -54,7 +54,7 @@ java -Dmetrale.tags="$tags" -cp "$here/tests:$here/lib/*" org.junit.platform.con
 echo "measuring"
 measured="$output/cache/file"
 head -c 67108864 /dev/urandom >"$measured"
-for probe in DeviceProbe EmulatorProbe ReadsProbe; do
+for probe in DeviceProbe EmulatorProbe NvmlProbe ReadsProbe; do
   java -cp "$here/lib/*" "org.metrale.benchmarks.$probe" "$measured" >>"$output/benchmarks.rows" 2>"$output/cache/problem" ||
     printf 'FAILED\t%s\t%s\n' "$probe" "$(head -n 1 "$output/cache/problem")" >>"$output/benchmarks.rows"
   cat "$output/cache/problem" >>"$output/benchmarks.log"

@@ -21,7 +21,7 @@ TITLES = {
     "javacpp-older": "JavaCPP that is too old",
     "java": "Java",
     "system": "Old systems",
-    "header": "Older headers",
+    "header": "Headers",
 }
 
 # What stands behind a row of each kind.
@@ -34,7 +34,7 @@ LEVELS = {
     "javacpp-older": "Works means here: refused before anything is loaded, with a message that says which versions work.",
     "java": "Tests of the checked layers over the software GPU host (EMULATED); the loader on both paths over fake libraries.",
     "system": "The release's own C library and Java in a root folder of its own; the loader over fake libraries, then tests; on arm64, in qemu, only that every type loads.",
-    "header": "What `metrale regenerate` makes of the header of an older package, the Java and the JNI glue, by the compilers of the build.",
+    "header": "What `metrale regenerate` makes of the header of a package, the Java and the JNI glue, by the compilers of the build; then every function called over fake libraries of that header: absent each, and of an older and a newer version. RCCL's header is an experiment, and works means there that what is lacking is named.",
 }
 
 

@@ -68,25 +68,38 @@ debian_library() {
     package=$(compgen -G "$store/deb/*.deb" | head -n 1)
     dpkg -x "$package" "$store/deb/root"
     mkdir -p "$folder"
-    find "$store/deb/root" \( -name 'lib*.so*' -o -name cufile.h \) -exec cp -P {} "$folder/" \;
+    find "$store/deb/root" \( -name 'lib*.so*' -o -name cufile.h -o -name rccl.h \) -exec cp -P {} "$folder/" \;
     dpkg-deb -f "$package" Version >"$folder/version"
     rm -rf "$store/deb"
   fi
   printf '%s\n' "$folder"
 }
 
-wheel_library() {
-  local folder="$store/$1-$2"
+# wheel_files FOLDER NAME VERSION MACHINE SHA256 PATTERN...: what of a wheel has a name like one of the patterns.
+wheel_files() {
+  local folder=$1 name=$2 version=$3 machine=$4 sum=$5 pattern
+  shift 5
   if ! [ -e "$folder/version" ]; then
     rm -rf "$folder"
     mkdir -p "$folder"
-    unpack_wheel "$1" "$2" "$3" "$4" "$folder/wheel"
-    # Its header says how large that version's structures are.
-    find "$folder/wheel" \( -name 'lib*.so*' -o -name nccl.h -o -name cufile.h -o -name nvml.h \) -exec mv {} "$folder/" \;
+    unpack_wheel "$name" "$version" "$machine" "$sum" "$folder/wheel"
+    for pattern in "$@"; do
+      find "$folder/wheel" -name "$pattern" -exec mv {} "$folder/" \;
+    done
     rm -rf "$folder/wheel"
-    printf '%s\n' "$2" >"$folder/version"
+    printf '%s\n' "$version" >"$folder/version"
   fi
   printf '%s\n' "$folder"
+}
+
+# With its header, which says how large that version's structures are.
+wheel_library() {
+  wheel_files "$store/$1-$2" "$@" 'lib*.so*' nccl.h cufile.h
+}
+
+# Without the library, which has a hundred times the size: so all of them stay in the cache.
+wheel_header() {
+  wheel_files "$store/header-$1-$2" "$@" nccl.h cufile.h nvml.h
 }
 
 java_home() {
@@ -152,7 +165,7 @@ stage() {
       if [ "$sum" = - ]; then
         folder=$(debian_library "$name" "$from")
       else
-        folder=$(wheel_library "$name" "$version" "$from" "$sum")
+        folder=$(wheel_header "$name" "$version" "$from" "$sum")
       fi
       ;;
     javacpp | javacpp-older) folder=$(javacpp_jars "$name" "$version") ;;

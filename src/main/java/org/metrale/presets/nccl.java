@@ -81,6 +81,9 @@ public class nccl implements InfoMapper, LoadEnabled, BuildEnabled {
     // Handles: without these each becomes a bare Pointer and the types cannot be told apart.
     Recipe.handle(map, "ncclComm_t", "ncclComm");
     Recipe.handle(map, "ncclWindow_t", "ncclWindow_vidmem");
+    // The stream of rccl.h, where that takes the place of nccl.h.
+    map.put(
+        new Info("hipStream_t").valueTypes("CUstream_st").pointerTypes("@ByPtrPtr CUstream_st"));
     // Its name before 2.28.
     map.put(new Info("ncclWindow").pointerTypes("ncclWindow_vidmem"));
     Recipe.handle(map, "ncclParamHandle_t", "ncclParamHandle");

@@ -70,6 +70,9 @@ typedef struct ncclWindow_vidmem *ncclWindow_t;
 METRALE_NCCL_ABSENT(ncclCommWindowRegister)
 METRALE_NCCL_ABSENT(ncclCommWindowDeregister)
 METRALE_NCCL_ABSENT(ncclCommShrink)
+#elif NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 3)
+/* The generated glue says it by its later name. */
+typedef struct ncclWindow ncclWindow_vidmem;
 #endif
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 3)
 METRALE_NCCL_ABSENT(ncclAlltoAll)

@@ -96,7 +96,7 @@ public final class ForkedJvm {
   }
 
   /** Where cppbuild.sh keeps what it fetches. */
-  private static Path cache() {
+  static Path cache() {
     String own = System.getenv("METRALE_CACHE");
     String users = System.getenv("XDG_CACHE_HOME");
     if (own != null && !own.isEmpty()) {

@@ -2,6 +2,7 @@ package org.metrale.gpu;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -24,16 +25,31 @@ final class GeneratedSourcesTest {
 
   @Test
   void comeOutOfTheRecipesAsTheyAreCommitted() throws Exception {
+    assertMadeBy(Path.of(System.getProperty("java.home")));
+  }
+
+  /** The classes are those that the older one compiled: the newer has no compiler here. */
+  @Test
+  void comeOutTheSameOnANewerJava() throws Exception {
+    Path newer = ForkedJvm.newerJdk();
+    assumeTrue(Files.exists(newer), "no Java 24 or later here: run cppbuild.sh java25");
+    assertMadeBy(newer);
+  }
+
+  private void assertMadeBy(Path home) throws Exception {
     Path log = folder.resolve("log");
-    Process process =
+    ProcessBuilder generate =
         new ProcessBuilder(
                 "bash",
                 Fakes.repository().resolve("src/build/generate.sh").toString(),
                 System.getProperty("java.class.path"),
                 folder.toString())
             .redirectErrorStream(true)
-            .redirectOutput(log.toFile())
-            .start();
+            .redirectOutput(log.toFile());
+    generate
+        .environment()
+        .merge("PATH", home.resolve("bin").toString(), (all, first) -> first + ":" + all);
+    Process process = generate.start();
     boolean ended = process.waitFor(5, TimeUnit.MINUTES);
     if (!ended) {
       process.destroyForcibly();

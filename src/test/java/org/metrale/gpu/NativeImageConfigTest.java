@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaMethodCall;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -33,6 +36,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class NativeImageConfigTest {
   private static final Pattern CLASS_IN_GLUE =
       Pattern.compile("(?<=\0)(?:org|java)(?:/[\\w$]+)+(?=\0)");
+  private static final Pattern BY_NAME =
+      Pattern.compile(
+          "java\\.lang\\.Class(Loader)?\\.(forName|loadClass|get(Declared)?(Method|Field|Constructor)s?"
+              + "|getResources?|getResourceAsStream)"
+              + "|java\\.util\\.(ServiceLoader\\.load|ResourceBundle\\.getBundle)"
+              + "|java\\.lang\\.reflect\\.Proxy\\.newProxyInstance");
   private static final Path OURS =
       Fakes.repository()
           .resolve("src/main/resources/META-INF/native-image/org.metrale/metrale-gpu");
@@ -136,6 +145,32 @@ final class NativeImageConfigTest {
         }
       }
     }
+  }
+
+  /**
+   * Whatever finds a class or a resource by its name: the tests above are about these, and a new
+   * one needs an entry and a test too.
+   */
+  @Test
+  void nothingElseLooksForSomethingByItsName() {
+    Path classes = RegenerateTree.recipes().resolve("org/metrale");
+    Set<String> found = new TreeSet<>();
+    for (JavaClass one :
+        new ClassFileImporter().importPaths(classes.resolve("gpu"), classes.resolve("presets"))) {
+      for (JavaMethodCall call : one.getMethodCallsFromSelf()) {
+        String target = call.getTargetOwner().getName() + "." + call.getName();
+        if (BY_NAME.matcher(target).matches()) {
+          found.add(one.getSimpleName() + ": " + call.getName());
+        }
+      }
+    }
+    assertEquals(
+        Set.of(
+            "LibraryVersion: getResourceAsStream",
+            "NativeLibrary: forName",
+            "Recipe: forName",
+            "RedistJar: getResource"),
+        found);
   }
 
   /** The entries of all files of a name, by class: the platform's and ours. */

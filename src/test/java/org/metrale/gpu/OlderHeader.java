@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,12 +16,16 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * An older header of a row of the table of versions: what {@code metrale regenerate} makes of it
- * must compile, the Java and the glue.
+ * A header of a row of the table of versions: what {@code metrale regenerate} makes of it must
+ * compile, the Java and the glue, and hold against libraries that are not of the header's version.
  */
 final class OlderHeader {
   private static final Pattern FUNCTION = Pattern.compile("METRALE_FUNCTION\\(\\d+, ");
-  private static final List<String> LIBRARIES = List.of("nccl", "nvml", "cufile");
+
+  /** RCCL's header declares NCCL's functions, and takes the place of NCCL's. */
+  private static final String RCCL = "rccl";
+
+  private static final List<String> LIBRARIES = List.of("nccl", "nvml", "cufile", RCCL);
 
   private OlderHeader() {}
 
@@ -30,34 +33,57 @@ final class OlderHeader {
   static Map<String, List<MatrixRow>> rows() throws IOException {
     Map<String, List<MatrixRow>> out = new LinkedHashMap<>();
     for (MatrixRow row : MatrixRow.of("header")) {
-      out.computeIfAbsent(library(row), key -> new ArrayList<>()).add(row);
+      out.computeIfAbsent(headerName(row), key -> new ArrayList<>()).add(row);
     }
     assertEquals(LIBRARIES, List.copyOf(out.keySet()));
     return out;
   }
 
-  private static String library(MatrixRow row) {
+  private static String headerName(MatrixRow row) {
     return LIBRARIES.stream().filter(row.name()::contains).findFirst().orElseThrow();
   }
 
-  /** Regenerates from the row's header in a folder, and compiles what comes of it. */
+  /** Regenerates from the row's header in a folder, compiles what comes of it, and calls it. */
   static void check(MatrixRow row, Path folder, Map<String, String> facts) throws Exception {
-    String library = library(row);
+    String library = headerName(row).equals(RCCL) ? "nccl" : headerName(row);
     Path staged = row.stage();
     facts.put("package", row.stagedVersion(staged));
-    Path header = staged.resolve(library + ".h");
+    Path header = staged.resolve(headerName(row) + ".h");
     assertTrue(Files.exists(header), header + " was not staged");
     RegenerateTree tree = RegenerateTree.in(folder);
     RegenerateTree.Outcome made = tree.regenerate("--" + library, header.toString());
     assertEquals(0, made.status(), made.text());
-    assertFalse(made.text().contains("does not compile"), made.text());
     String list = tree.generated().get("include/metrale_" + library + "_functions.h");
     Matcher function = FUNCTION.matcher(list);
-    facts.put("functions", String.valueOf(function.results().count()));
+    int functions = (int) function.results().count();
+    facts.put("functions", String.valueOf(functions));
     Path classes = compileJava(tree, folder);
     facts.put("Java", "compiles");
-    compileGlue(tree, library, header, classes, folder);
+    if (headerName(row).equals(RCCL)) {
+      facts.put("glue", lacking(made.text()));
+      return;
+    }
+    assertFalse(made.text().contains("does not compile"), made.text());
+    HeaderSkew skew = new HeaderSkew(tree, library, folder, classes);
+    skew.compileGlue(alone(header, folder));
     facts.put("glue", "compiles");
+    skew.prove(functions, facts);
+  }
+
+  /**
+   * What {@code metrale regenerate} names that the handwritten glue wants and the header has not;
+   * it must say where that can be declared.
+   */
+  private static String lacking(String said) {
+    Matcher name =
+        Pattern.compile(
+                "^  src/main/resources/\\S+:\\d+: .*'([A-Za-z_]\\w*)'.*$", Pattern.MULTILINE)
+            .matcher(said);
+    List<String> names = name.results().map(one -> one.group(1)).distinct().sorted().toList();
+    assertTrue(
+        names.isEmpty() != said.contains("can be declared in src/main/resources/org/metrale"),
+        said);
+    return names.isEmpty() ? "compiles" : "wants, and is told so: " + String.join(", ", names);
   }
 
   private static Path compileJava(RegenerateTree tree, Path folder) throws Exception {
@@ -70,51 +96,8 @@ final class OlderHeader {
       sources(tree.root().resolve(part), Integer.MAX_VALUE).forEach(command::add);
     }
     sources(tree.root().resolve("src/main/java/org/metrale/gpu"), 1).forEach(command::add);
-    succeed(tree, command);
+    tree.succeed(command);
     return classes;
-  }
-
-  /** As the build does, but for one platform and without making a library of it. */
-  private static void compileGlue(
-      RegenerateTree tree, String library, Path header, Path classes, Path folder)
-      throws Exception {
-    Path glue = Files.createDirectories(folder.resolve("glue"));
-    succeed(
-        tree,
-        List.of(
-            tool("java"),
-            "-cp",
-            classes + File.pathSeparator + RegenerateTree.libraries(),
-            "org.bytedeco.javacpp.tools.Builder",
-            "-classpath",
-            classes.toString(),
-            "-properties",
-            "linux-x86_64",
-            "-nocompile",
-            "-nodelete",
-            "-d",
-            glue.toString(),
-            "org.metrale.global." + library,
-            "org.metrale." + library + ".*"));
-    Path jdk = Path.of(System.getProperty("java.home"), "include");
-    List<String> command = new ArrayList<>();
-    command.add(tree.root().resolve("cppbuild/bin/c++-linux-x86_64").toString());
-    // The options of the recipes.
-    command.addAll(List.of("-std=c++17", "-O0", "-w", "-c"));
-    command.addAll(List.of("-DNVML_NO_UNVERSIONED_FUNC_DEFS", "-DNCCL_OS_LINUX"));
-    for (Path include :
-        List.of(
-            alone(header, folder),
-            tree.root().resolve("cppbuild/include"),
-            tree.root().resolve("src/main/resources/org/metrale/include"),
-            tree.root().resolve("src/gen/include"),
-            jdk,
-            jdk.resolve("linux"))) {
-      command.add("-I" + include);
-    }
-    command.addAll(List.of("-o", glue.resolve("glue.o").toString()));
-    command.add(glue.resolve("jnimetrale" + library + ".cpp").toString());
-    succeed(tree, command);
   }
 
   /** A folder with nothing but the header, which is found before the staged one. */
@@ -130,12 +113,8 @@ final class OlderHeader {
     }
   }
 
-  private static String tool(String name) {
+  /** A program of the Java that runs this. */
+  static String tool(String name) {
     return Path.of(System.getProperty("java.home"), "bin", name).toString();
-  }
-
-  private static void succeed(RegenerateTree tree, List<String> command) throws Exception {
-    RegenerateTree.Outcome outcome = tree.start(command.toArray(String[]::new));
-    assertEquals(0, outcome.status(), outcome.text());
   }
 }

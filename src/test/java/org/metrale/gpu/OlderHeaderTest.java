@@ -3,9 +3,10 @@ package org.metrale.gpu;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Tag;
@@ -19,7 +20,7 @@ final class OlderHeaderTest {
 
   @TestFactory
   Stream<DynamicTest> oldestAndOneBetween() throws IOException {
-    List<MatrixRow> some = new ArrayList<>();
+    Set<MatrixRow> some = new LinkedHashSet<>();
     for (List<MatrixRow> all : OlderHeader.rows().values()) {
       some.add(all.get(0));
       some.add(all.get(all.size() / 2));

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -29,18 +30,15 @@ final class RegenerateTree {
   /** Copies it into a folder, which is used for logs too. */
   static RegenerateTree in(Path folder) throws IOException {
     RegenerateTree out = new RegenerateTree(folder);
-    for (String part :
-        List.of(
-            "metrale",
-            "pom.xml",
-            "src/build",
-            "src/gen",
-            "src/main/c/ibverbs.functions",
-            "src/main/java",
-            "src/main/resources",
-            "src/test/resources/org/metrale/gpu/coverage.txt")) {
-      copy(Fakes.repository().resolve(part), out.root.resolve(part));
-    }
+    out.copy(
+        "metrale",
+        "pom.xml",
+        "src/build",
+        "src/gen",
+        "src/main/c/ibverbs.functions",
+        "src/main/java",
+        "src/main/resources",
+        "src/test/resources/org/metrale/gpu/coverage.txt");
     Files.createSymbolicLink(out.root.resolve("cppbuild"), Fakes.repository().resolve("cppbuild"));
     return out;
   }
@@ -88,6 +86,14 @@ final class RegenerateTree {
     return new Outcome(process.exitValue(), Files.readString(log));
   }
 
+  /** Runs a program in the copy that must not fail. */
+  void succeed(List<String> command) throws Exception {
+    Outcome outcome = start(command.toArray(String[]::new));
+    if (outcome.status() != 0) {
+      throw new AssertionError(command.get(0) + ": " + outcome.status() + "\n" + outcome.text());
+    }
+  }
+
   /** The generated files by their names. */
   Map<String, String> generated() throws IOException {
     Map<String, String> out = new TreeMap<>();
@@ -101,11 +107,19 @@ final class RegenerateTree {
     return out;
   }
 
-  private static void copy(Path from, Path to) throws IOException {
-    Files.createDirectories(to.getParent());
-    try (Stream<Path> files = Files.walk(from)) {
-      for (Path file : files.toList()) {
-        Files.copy(file, to.resolve(from.relativize(file).toString()));
+  /** Copies more of the repository, files or folders, to their places. */
+  void copy(String... parts) throws IOException {
+    for (String part : parts) {
+      Path from = Fakes.repository().resolve(part);
+      Path to = root.resolve(part);
+      Files.createDirectories(to.getParent());
+      try (Stream<Path> files = Files.walk(from)) {
+        for (Path file : files.toList()) {
+          Files.copy(
+              file,
+              to.resolve(from.relativize(file).toString()),
+              StandardCopyOption.COPY_ATTRIBUTES);
+        }
       }
     }
   }

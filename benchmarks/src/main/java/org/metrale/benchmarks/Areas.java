@@ -129,7 +129,7 @@ final class Areas {
     Map<String, List<Double>> c = Loops.run(setting, results, "memcpy", Map.of());
     loop("emulator", "memcpy of 64 MiB, 1 thread", Level.NONE, "memcpy", c.get("memcpy-1"));
     loop("emulator", "memcpy of 64 MiB, 2 threads", Level.NONE, "memcpy", c.get("memcpy-2"));
-    for (Class<?> probe : List.of(EmulatorProbe.class, DeviceProbe.class)) {
+    for (Class<?> probe : List.of(EmulatorProbe.class, DeviceProbe.class, NvmlProbe.class)) {
       Probe.run(
           setting,
           results,

@@ -33,7 +33,7 @@ final class Mover {
     this.handle = handle;
     this.route = route;
     this.readStep = Math.max(DEVICE_STEP_BYTES, file.offsetAlignment());
-    this.writeStep = Math.max(readStep, CuFileCalls.pageBytes());
+    this.writeStep = DirectSpan.step(true, readStep, CuFileCalls.pageBytes());
     this.limited = CallLimit.isLimited(timeout());
   }
 
