@@ -826,8 +826,8 @@ public static native int metrale_ncclGetLastError(@Cast("int64_t") long comm, @C
 // Parsed from metrale_nccl_communicator.h
 
 /*
- * Flat calls of NCCL that make communicators, end them and ask them, and for what belongs to one. As those
- * of metrale_nccl.h, which says what they take and answer.
+ * Flat calls of NCCL that make communicators, end them and ask them, and for what belongs to one.
+ * As those of metrale_nccl.h, which says what they take and answer.
  */
 // #ifndef METRALE_NCCL_COMMUNICATOR_H
 // #define METRALE_NCCL_COMMUNICATOR_H
