@@ -160,14 +160,17 @@ public final class VerbsQueuePair extends NativeResource {
    */
   @Override
   protected void free() {
-    queue.device().end("ibv_destroy_qp", 0, this::destroy, keepNeeds());
+    Runnable letGo = keepNeeds();
+    // Whatever becomes of the call below, nothing is posted any more.
+    if (!ledger.end()) {
+      // What it stands on is kept for that call.
+      throw new IllegalStateException(this + " is left as it is: a call does not end");
+    }
+    queue.device().end("ibv_destroy_qp", 0, this::destroy, letGo);
   }
 
   private void destroy() {
     try {
-      if (!ledger.end()) {
-        throw new IllegalStateException(this + " is left as it is: a call does not end");
-      }
       VerbsObjectCalls.destroyQueuePair(handle);
       ledger.abandon();
     } finally {
