@@ -207,7 +207,8 @@ mapped() {
 
 # The handwritten part of the glue of one library, compiled over the new header: what it still wants.
 wanted() {
-  local library=$1 header
+  local library=$1 header jdk
+  jdk=$(dirname "$(dirname "$(readlink -f "$(command -v javac)")")")
   {
     printf '#include <%s>\n' "$(header_of "$library")"
     # The rest are parts of the second, or stand on it.
@@ -216,8 +217,9 @@ wanted() {
     done
   } >"$work/try"
   "$compilers/c++-linux-x86_64" -w -x c++ -std=c++17 -c -o "$work/try.o" -ferror-limit=0 -DNVML_NO_UNVERSIONED_FUNC_DEFS \
-    -DNCCL_OS_LINUX -I"$work/include" -I"$ours" -I"$work/new/include" "$work/try" >"$work/log" 2>&1 || true
-  grep -E ': error: ' "$work/log" | sed -E "s|^$here/||; s|^$work/include/||; s|^([^:]*:[0-9]+):[0-9]+: error: |\1: |" || true
+    -DNCCL_OS_LINUX -I"$work/include" -I"$ours" -I"$work/new/include" -I"$jdk/include" -I"$jdk/include/linux" \
+    "$work/try" >"$work/log" 2>&1 || true
+  grep -E ': (fatal )?error: ' "$work/log" | sed -E "s|^$here/||; s|^$work/include/||; s|^([^:]*:[0-9]+):[0-9]+: (fatal )?error: |\1: |" || true
 }
 
 report() {
