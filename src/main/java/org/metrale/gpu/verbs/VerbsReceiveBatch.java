@@ -27,11 +27,12 @@ public final class VerbsReceiveBatch extends VerbsRequests {
   static final int REQUEST_BYTES = 24;
 
   // In words of 8 bytes.
+  private static final int WORDS = REQUEST_BYTES / Long.BYTES;
   private static final int LOCAL_ADDRESS = 1;
   private static final int LENGTH_AND_LKEY = 2;
 
   private VerbsReceiveBatch(int capacity) {
-    super(capacity, REQUEST_BYTES / Long.BYTES, 0);
+    super(capacity, WORDS, 0);
   }
 
   /**
@@ -75,9 +76,14 @@ public final class VerbsReceiveBatch extends VerbsRequests {
    */
   public void receive(long workId) {
     int at = nextWord();
-    accept(workId, null);
+    acceptWithoutMemory(workId);
     words[at + LOCAL_ADDRESS] = 0;
     words[at + LENGTH_AND_LKEY] = 0;
+  }
+
+  @Override
+  int requestWords() {
+    return WORDS;
   }
 
   @Override

@@ -22,7 +22,6 @@ abstract class VerbsRequests {
   private final LongBuffer copy;
   private final long address;
   private final int capacity;
-  private final int requestWords;
   private final int extraBytes;
   private final long[] workIds;
 
@@ -51,7 +50,6 @@ abstract class VerbsRequests {
       throw new IllegalArgumentException("capacity: wanted 1 or more, got " + capacity);
     }
     this.capacity = capacity;
-    this.requestWords = requestWords;
     this.extraBytes = extraBytes;
     this.words = new long[Math.multiplyExact(capacity, requestWords)];
     // One place more, for the number of requests that a call has taken.
@@ -67,36 +65,50 @@ abstract class VerbsRequests {
     this.runStarts = new int[capacity];
   }
 
+  /**
+   * How many words a request has. A method, since a compiler makes a constant of it and of no
+   * field, and counts with it for every request.
+   */
+  abstract int requestWords();
+
   /** Where the next request goes, among the words. */
   final int nextWord() {
     if (end == capacity) {
       throw new IllegalStateException("the batch is full with " + capacity + " requests");
     }
-    return end * requestWords;
+    return end * requestWords();
   }
 
   /** Where the last request is, among the words; one has to wait. */
   final int lastWord() {
-    return (end - 1) * requestWords;
+    return (end - 1) * requestWords();
   }
 
-  /**
-   * Takes the next request in, before its words are filled.
-   *
-   * @param region what has to stay open while it is in flight; null for nothing
-   */
+  /** Takes the next request in, whose region has to stay open while it is in flight. */
   final void accept(long workId, VerbsMemoryRegion region) {
-    if (current != region || runs == 0) {
-      current = region;
-      runRegions[runs] = region;
-      runStarts[runs++] = end;
+    if (current != region) {
+      beginRun(region);
     }
     workIds[end++] = workId;
   }
 
+  /** Takes the next request in, for which nothing has to stay open. */
+  final void acceptWithoutMemory(long workId) {
+    if (current != null || runs == 0) {
+      beginRun(null);
+    }
+    workIds[end++] = workId;
+  }
+
+  private void beginRun(VerbsMemoryRegion region) {
+    current = region;
+    runRegions[runs] = region;
+    runStarts[runs++] = end;
+  }
+
   /** Copies bytes to the room of the request that is taken in next; the address of that. */
   final long copyNext(ByteBuffer data, int bytes) {
-    int at = (capacity + 1) * requestWords * Long.BYTES + end * extraBytes;
+    int at = (capacity + 1) * requestWords() * Long.BYTES + end * extraBytes;
     buffer.put(at, data, data.position(), bytes);
     data.position(data.position() + bytes);
     return address + at;
@@ -173,24 +185,24 @@ abstract class VerbsRequests {
 
   /** Where the next requests are once they are written out. */
   final long firstAddress() {
-    return address + (long) first * requestWords * Long.BYTES;
+    return address + (long) first * requestWords() * Long.BYTES;
   }
 
   /** Where a post writes how many requests it has taken. */
   final long acceptedAddress() {
-    int at = capacity * requestWords * Long.BYTES;
+    int at = capacity * requestWords() * Long.BYTES;
     buffer.putInt(at, 0);
     return address + at;
   }
 
   final int accepted() {
-    return buffer.getInt(capacity * requestWords * Long.BYTES);
+    return buffer.getInt(capacity * requestWords() * Long.BYTES);
   }
 
   /** Gives the next requests their ids, from {@code id} on, and puts them where a post reads. */
   final void writeOut(int count, long id) {
     long[] to = words;
-    int step = requestWords;
+    int step = requestWords();
     int from = first * step;
     int until = from + count * step;
     long next = id;

@@ -38,11 +38,16 @@ public final class VerbsWorkBatch extends VerbsRequests {
   private static final long SIGNALED = VerbsWorkCalls.pair(VerbsWorkCalls.SIGNALED, 0);
   private static final int SIGNALED_INLINE = VerbsWorkCalls.SIGNALED | VerbsWorkCalls.INLINE;
 
+  /** Requests from this word on have the usual flags, which nobody writes again. */
+  private int marked;
+
   private long longest;
   private int longestInline;
 
   private VerbsWorkBatch(int capacity, int inlineBytes) {
     super(capacity, WORDS, inlineBytes);
+    marked = words.length;
+    clear();
   }
 
   /**
@@ -176,7 +181,7 @@ public final class VerbsWorkBatch extends VerbsRequests {
     int rkey = VerbsWorkCalls.first(words[at + RKEY_AND_OPCODE]);
     int flags = VerbsWorkCalls.first(words[at + FLAGS_AND_IMMEDIATE]);
     words[at + RKEY_AND_OPCODE] = VerbsWorkCalls.pair(rkey, with);
-    words[at + FLAGS_AND_IMMEDIATE] = VerbsWorkCalls.pair(flags, value);
+    mark(at, VerbsWorkCalls.pair(flags, value));
   }
 
   /**
@@ -269,7 +274,6 @@ public final class VerbsWorkBatch extends VerbsRequests {
     to[at + REMOTE_ADDRESS] = remoteAddress;
     to[at + LENGTH_AND_LKEY] = VerbsWorkCalls.pair((int) lengthBytes, region.lkey());
     to[at + RKEY_AND_OPCODE] = VerbsWorkCalls.pair(rkey, opcode);
-    to[at + FLAGS_AND_IMMEDIATE] = SIGNALED;
   }
 
   private void addInline(long workId, ByteBuffer data, long remoteAddress, int rkey, int opcode) {
@@ -282,19 +286,30 @@ public final class VerbsWorkBatch extends VerbsRequests {
     long local = copyNext(data, bytes);
     longest = Math.max(longest, bytes);
     longestInline = Math.max(longestInline, bytes);
-    accept(workId, null);
+    acceptWithoutMemory(workId);
     long[] to = words;
     to[at + LOCAL_ADDRESS] = local;
     to[at + REMOTE_ADDRESS] = remoteAddress;
     to[at + LENGTH_AND_LKEY] = VerbsWorkCalls.pair(bytes, 0);
     to[at + RKEY_AND_OPCODE] = VerbsWorkCalls.pair(rkey, opcode);
     // Without bytes there is nothing to copy, and a queue pair without inline data takes it too.
-    to[at + FLAGS_AND_IMMEDIATE] = bytes == 0 ? SIGNALED : VerbsWorkCalls.pair(SIGNALED_INLINE, 0);
+    if (bytes > 0) {
+      mark(at, VerbsWorkCalls.pair(SIGNALED_INLINE, 0));
+    }
+  }
+
+  private void mark(int at, long flagsAndImmediate) {
+    words[at + FLAGS_AND_IMMEDIATE] = flagsAndImmediate;
+    marked = at + WORDS;
   }
 
   @Override
   public void clear() {
     super.clear();
+    for (int at = FLAGS_AND_IMMEDIATE; at < marked; at += WORDS) {
+      words[at] = SIGNALED;
+    }
+    marked = 0;
     longest = 0;
     longestInline = 0;
   }
@@ -305,6 +320,11 @@ public final class VerbsWorkBatch extends VerbsRequests {
 
   int longestInlineBytes() {
     return longestInline;
+  }
+
+  @Override
+  int requestWords() {
+    return WORDS;
   }
 
   @Override
