@@ -17,7 +17,7 @@ def main(folder):
             entries = re.findall(r"^\s*- ([a-z ]+): (.*)$", said, re.MULTILINE)
             did = "; ".join("%s %s" % entry for entry in entries)
             name = case.get("name").split("(")[0]
-            print("| %s | %s | %.0f | %s |" % (name, "FAILED" if failed else "passed", float(case.get("time")), did))
+            print("| %s | %s | %.0f | %s |" % (name, "FAILED" if failed else "passed", float(case.get("time").replace(",", "")), did))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ in_machine() {
 soak() {
   local status=0 began=$SECONDS
   RDMA_OPTIONS="-Dmetrale.soak.cycles=${RDMA_CYCLES:-10000} -Dmetrale.soak.faults=${RDMA_FAULTS:-3000}
-    -Dmetrale.soak.transfers=${RDMA_TRANSFERS:-100000}"
+    -Dmetrale.soak.transfers=${RDMA_TRANSFERS:-20000}"
   junit 14400 --select-class org.metrale.gpu.rail.RdmaSoakTest --select-method \
     "'org.metrale.gpu.rail.RdmaFaultTest#connectingAndClosingLeavesNothing(org.junit.jupiter.api.TestReporter)'" ||
     status=1

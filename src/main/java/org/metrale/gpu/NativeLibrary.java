@@ -54,6 +54,8 @@ public final class NativeLibrary {
   private volatile NativeTable table;
   private volatile boolean open;
 
+  private ToldVersion toldVersion;
+
   private NativeLibrary(String name, String title, String soname, String generatedClass) {
     this.name = name;
     this.title = title;
@@ -212,17 +214,24 @@ public final class NativeLibrary {
   }
 
   /**
-   * The version as the library's own number.
+   * The version as the library's own number. The library is asked once, and given five seconds.
    *
-   * @return for example 22907 for NCCL 2.29.7; empty if the library is not available or has no way
-   *     to tell
+   * @return for example 22907 for NCCL 2.29.7; empty if the library is not available, has no way to
+   *     tell, or has not answered yet
    */
   public Optional<Integer> versionCode() {
     if (!isAvailable()) {
       return Optional.empty();
     }
-    int code = table.version();
+    int code = toldVersion().code();
     return code < 0 ? Optional.empty() : Optional.of(code);
+  }
+
+  private synchronized ToldVersion toldVersion() {
+    if (toldVersion == null) {
+      toldVersion = ToldVersion.ask(table);
+    }
+    return toldVersion;
   }
 
   /**

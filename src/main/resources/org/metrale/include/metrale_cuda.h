@@ -92,29 +92,47 @@ static inline bool metrale_needs_context(int result)
         result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_HANDLE, 0);
 }
 
-static inline bool metrale_is_default(CUstream stream)
+static inline bool metrale_is_default(const void *stream)
 {
     return __builtin_expect(reinterpret_cast<uintptr_t>(stream) <= 2, 0);
 }
 
-/* Apart from the usual way, which needs few registers without it. */
+/* Apart from the usual way, which needs few registers without it: the slots are announced. */
 template <typename Call>
-__attribute__((noinline, cold)) static int metrale_with_context(CUcontext context, Call call)
+__attribute__((noinline, cold)) static int metrale_with_context(const metrale_announcement *mine,
+                                                                Call call)
 {
-    metrale_current current(context);
+    const metrale_slot *first = mine->slots[0].load(std::memory_order_relaxed);
+    metrale_current current(first->context);
 
-    return current.result != CUDA_SUCCESS ? current.result : call();
+    return current.result != CUDA_SUCCESS
+               ? current.result
+               : call(first, mine->slots[1].load(std::memory_order_relaxed));
 }
 
-template <typename Call> static inline int metrale_on_stream(const metrale_use &stream, Call call)
+/* The call gets the slots of a stream or event and, if it uses one, of a second event. */
+template <typename Call> static inline int metrale_hot(const metrale_hot_use &use, Call call)
 {
-    if (!metrale_is_default(stream.stream())) {
-        int result = call();
+    if (!use.open) {
+        return METRALE_CLOSED;
+    }
+    if (!metrale_is_default(use.first->handle)) {
+        int result = call(use.first, use.second);
         if (!metrale_needs_context(result)) {
             return result;
         }
     }
-    return metrale_with_context(stream.context(), call);
+    return metrale_with_context(use.mine, call);
+}
+
+static inline CUstream metrale_stream_of(const metrale_slot *slot)
+{
+    return static_cast<CUstream>(slot->handle);
+}
+
+static inline CUevent metrale_event_of(const metrale_slot *slot)
+{
+    return static_cast<CUevent>(slot->handle);
 }
 
 static inline int64_t metrale_made(CUresult result, uint64_t value)
@@ -287,27 +305,19 @@ static inline int64_t metrale_cuStreamGetPriority(int64_t slot, int64_t generati
 
 static inline int metrale_cuStreamQuery(int64_t slot, int64_t generation)
 {
-    metrale_use stream(slot, generation);
-
-    if (!stream.open) {
-        return METRALE_CLOSED;
-    }
-    return metrale_on_stream(stream, [handle = stream.stream()] { return cuStreamQuery(handle); });
+    return metrale_hot({slot, generation}, [](const metrale_slot *stream, const metrale_slot *) {
+        return cuStreamQuery(metrale_stream_of(stream));
+    });
 }
 
 static inline int metrale_cuStreamWaitEvent(int64_t slot, int64_t generation, int64_t event_slot,
                                             int64_t event_generation)
 {
-    metrale_announcement *mine = metrale_own_announcement();
-    metrale_use stream(mine, slot, generation, 0);
-    metrale_use event(mine, event_slot, event_generation, 1);
-
-    if (!stream.open || !event.open) {
-        return METRALE_CLOSED;
-    }
-    return metrale_on_stream(stream, [handle = stream.stream(), awaited = event.event()] {
-        return cuStreamWaitEvent(handle, awaited, 0);
-    });
+    return metrale_hot({slot, generation, event_slot, event_generation},
+                       [](const metrale_slot *stream, const metrale_slot *event) {
+                           return cuStreamWaitEvent(metrale_stream_of(stream),
+                                                    metrale_event_of(event), 0);
+                       });
 }
 
 static inline int64_t metrale_cuEventCreate(int64_t context, int flags)
@@ -333,28 +343,17 @@ static inline int metrale_cuEventDestroy(int64_t context, int64_t event)
 static inline int metrale_cuEventRecord(int64_t event_slot, int64_t event_generation, int64_t slot,
                                         int64_t generation)
 {
-    metrale_announcement *mine = metrale_own_announcement();
-    metrale_use stream(mine, slot, generation, 0);
-    metrale_use event(mine, event_slot, event_generation, 1);
-
-    if (!stream.open || !event.open) {
-        return METRALE_CLOSED;
-    }
-    return metrale_on_stream(stream, [handle = stream.stream(), recorded = event.event()] {
-        return cuEventRecord(recorded, handle);
-    });
+    return metrale_hot({slot, generation, event_slot, event_generation},
+                       [](const metrale_slot *stream, const metrale_slot *event) {
+                           return cuEventRecord(metrale_event_of(event), metrale_stream_of(stream));
+                       });
 }
 
 static inline int metrale_cuEventQuery(int64_t slot, int64_t generation)
 {
-    metrale_use event(slot, generation);
-
-    if (!event.open) {
-        return METRALE_CLOSED;
-    }
-    const auto query = [handle = event.event()] { return cuEventQuery(handle); };
-    int result = query();
-    return metrale_needs_context(result) ? metrale_with_context(event.context(), query) : result;
+    return metrale_hot({slot, generation}, [](const metrale_slot *event, const metrale_slot *) {
+        return cuEventQuery(metrale_event_of(event));
+    });
 }
 
 /* The CUresult (or METRALE_CLOSED) in the upper half, the milliseconds as a float in the lower. */

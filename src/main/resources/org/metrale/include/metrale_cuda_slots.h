@@ -131,7 +131,14 @@ static metrale_announcement *metrale_take_announcement(void)
     return found;
 }
 
-__attribute__((noinline, cold)) static metrale_announcement *metrale_announce_otherwise(void)
+/* Saves what its caller would have to save on the way that is usual. */
+#if defined(__clang__) && __has_attribute(preserve_most)
+#define METRALE_SAVES_REGISTERS preserve_most,
+#else
+#define METRALE_SAVES_REGISTERS
+#endif
+__attribute__((METRALE_SAVES_REGISTERS noinline, cold)) static metrale_announcement *
+metrale_announce_otherwise(void)
 {
     static thread_local metrale_announcement_owner owner;
 
@@ -210,6 +217,51 @@ class metrale_use
   private:
     metrale_slot *slot_;
     std::atomic<metrale_slot *> *place_;
+};
+
+/* The use of one slot or two during one call, for the hot paths: one barrier, few registers. */
+class metrale_hot_use
+{
+  public:
+    metrale_hot_use(int64_t slot, int64_t generation)
+        : first(METRALE_POINTER(metrale_slot *, slot)), second(nullptr),
+          mine(metrale_own_announcement())
+    {
+        if (__builtin_expect(mine != nullptr, 1)) {
+            mine->slots[0].store(first, std::memory_order_relaxed);
+            metrale_light_barrier(&metrale_needs_fences);
+            open = first->generation.load(std::memory_order_acquire) == generation;
+        }
+    }
+    metrale_hot_use(int64_t slot, int64_t generation, int64_t second_slot,
+                    int64_t second_generation)
+        : first(METRALE_POINTER(metrale_slot *, slot)),
+          second(METRALE_POINTER(metrale_slot *, second_slot)), mine(metrale_own_announcement())
+    {
+        if (__builtin_expect(mine != nullptr, 1)) {
+            mine->slots[0].store(first, std::memory_order_relaxed);
+            mine->slots[1].store(second, std::memory_order_relaxed);
+            metrale_light_barrier(&metrale_needs_fences);
+            open = first->generation.load(std::memory_order_acquire) == generation &&
+                   second->generation.load(std::memory_order_acquire) == second_generation;
+        }
+    }
+    ~metrale_hot_use()
+    {
+        if (__builtin_expect(mine != nullptr, 1)) {
+            mine->slots[0].store(nullptr, std::memory_order_release);
+            if (second != nullptr) {
+                mine->slots[1].store(nullptr, std::memory_order_release);
+            }
+        }
+    }
+    metrale_hot_use(const metrale_hot_use &) = delete;
+    metrale_hot_use &operator=(const metrale_hot_use &) = delete;
+
+    metrale_slot *const first;
+    metrale_slot *const second;
+    metrale_announcement *const mine;
+    bool open = false;
 };
 
 static inline metrale_slot *metrale_new_slot(void *handle, CUcontext context)

@@ -32,6 +32,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -77,6 +78,9 @@ static inline void metrale_table_attach(JNIEnv *env, jclass)
 }
 
 #ifndef METRALE_UNDECLARED
+/* Whether an exception was ever left to a method, which may be one of this thread. */
+static std::atomic<bool> metrale_table_raised{false};
+
 /*
  * Leaves an exception to the Java method that called, unless there is one already. A thread that
  * came from no Java method gets none.
@@ -95,8 +99,26 @@ __attribute__((cold, noinline)) static void metrale_table_raise(const char *type
         if (thrown != nullptr) {
             env->ThrowNew(thrown, text);
         }
+        metrale_table_raised.store(true, std::memory_order_relaxed);
     }
 }
+
+/*
+ * The glue writes a handle back after the call that may have filled it. One that was not made has
+ * left its exception, before which nothing may be written, and has filled nothing.
+ */
+static inline void metrale_table_write_back(JNIEnv *env, jobject object, jfieldID field,
+                                            jlong value)
+{
+    if (__builtin_expect(!metrale_table_raised.load(std::memory_order_relaxed), 1) ||
+        env->ExceptionCheck() == JNI_FALSE) {
+        env->SetLongField(object, field, value);
+    }
+}
+/* As JavaCPP writes it: env->SetLongField(...), with nothing else to hold on to. */
+#pragma GCC diagnostic ignored "-Wunused-value"
+#define SetLongField(object, field, value)                                                         \
+    functions, metrale_table_write_back(env, object, field, value)
 
 /* For a function that cannot be called; the answer is that of one that failed. */
 __attribute__((cold, noinline)) static int metrale_table_lacks(const char *function)

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.javacpp.annotation.ByPtrPtr;
 import org.bytedeco.javacpp.annotation.ByVal;
 
 /** The generated methods of one library by the C function that each calls, ready to be called. */
@@ -52,8 +53,8 @@ final class BoundFunctions {
   }
 
   /**
-   * Calls a method with nothing: zeros, nulls, and structures of zeros where C takes them by value;
-   * one of the shim with what it accepts.
+   * Calls a method with nothing: zeros, nulls, structures of zeros where C takes them by value, and
+   * an object to be filled where C answers a handle; one of the shim with what it accepts.
    */
   Object call(String function, Method method) throws Throwable {
     Class<?>[] types = method.getParameterTypes();
@@ -113,6 +114,9 @@ final class BoundFunctions {
     for (Annotation annotation : annotations) {
       if (annotation instanceof ByVal) {
         return type.getConstructor(Pointer.class).newInstance(ZEROS);
+      }
+      if (annotation instanceof ByPtrPtr && Pointer.class.isAssignableFrom(type)) {
+        return type.getConstructor(Pointer.class).newInstance((Pointer) null);
       }
     }
     return null;

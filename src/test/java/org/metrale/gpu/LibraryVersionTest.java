@@ -3,6 +3,7 @@ package org.metrale.gpu;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.util.Optional;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -20,6 +21,20 @@ final class LibraryVersionTest {
   })
   void readsTheCodeAsPeopleWriteIt(String library, int code, String text) {
     assertEquals(text, LibraryVersion.text(library, code));
+  }
+
+  /** Level: software GPU host. */
+  @Tag("emulator")
+  @Test
+  void aLibraryThatDoesNotAnswerHasNoVersion() throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(LoaderProbe.class, "ask:nvml")
+            .environment(
+                "METRALE_EMULATOR_FAULT", "nvml.nvmlSystemGetCudaDriverVersion_v2 call=1 hang")
+            .run()
+            .succeeded();
+    assertEquals("true", result.value("available"));
+    assertEquals("", result.value("version"));
   }
 
   @Test

@@ -96,16 +96,18 @@ final class NativeImageConfigTest {
   @ParameterizedTest
   @ValueSource(strings = {"linux-x86_64", "linux-arm64"})
   void whatTheGlueThrowsCanBeMade(String platform) throws Exception {
-    List<JsonNode> found =
-        entries(platform, "jni-config.json").get(LibraryUnavailableException.class.getName());
-    assertTrue(
-        found.stream()
-            .anyMatch(
-                entry ->
-                    entry.path("allDeclaredConstructors").asBoolean()
-                        || entry.path("methods").toString().contains("<init>")),
-        found::toString);
-    LibraryUnavailableException.class.getDeclaredConstructor(String.class);
+    Map<String, List<JsonNode>> entries = entries(platform, "jni-config.json");
+    for (Class<?> thrown : List.of(LibraryUnavailableException.class, OutOfMemoryError.class)) {
+      List<JsonNode> found = entries.getOrDefault(thrown.getName(), List.of());
+      assertTrue(
+          found.stream()
+              .anyMatch(
+                  entry ->
+                      entry.path("allDeclaredConstructors").asBoolean()
+                          || entry.path("methods").toString().contains("<init>")),
+          thrown + " " + found);
+      thrown.getDeclaredConstructor(String.class);
+    }
   }
 
   @ParameterizedTest

@@ -73,8 +73,9 @@ public final class SoftwareHost {
   }
 
   /** A JVM that uses one with settings of its own, separated by semicolons. */
-  public static ForkedJvm running(Path folder, String settings, Class<?> main) throws IOException {
+  public static ForkedJvm running(Path folder, String settings, Class<?> main, String... arguments)
+      throws IOException {
     Path file = Files.write(folder.resolve("emulator.conf"), List.of(settings.split("; ", -1)));
-    return running(main).environment("METRALE_EMULATOR_CONFIG", file);
+    return running(main, arguments).environment("METRALE_EMULATOR_CONFIG", file);
   }
 }

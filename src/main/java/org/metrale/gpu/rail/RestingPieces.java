@@ -19,7 +19,8 @@ final class RestingPieces {
 
   private record Resting(RailPiece piece, RailLink link, long sinceNanos) {
     boolean isOver(long nowNanos) {
-      return link.isDownFor(LATE_PACKET_NANOS, nowNanos)
+      return piece.transfer().isDone()
+          || link.isDownFor(LATE_PACKET_NANOS, nowNanos)
           || nowNanos - sinceNanos >= LONGEST_REST_NANOS;
     }
   }
@@ -35,7 +36,7 @@ final class RestingPieces {
     all.addLast(new Resting(piece, link, System.nanoTime()));
   }
 
-  /** Gives back what has rested enough. */
+  /** Gives back what has rested enough, and what is not written again. */
   void wake(long nowNanos) {
     if (all.isEmpty()) {
       return;

@@ -16,10 +16,16 @@ final class VerbsCallers {
   /** A device that hangs must not take more threads than this, however often it is asked. */
   static final int MOST_LATE = 16;
 
-  private final CallLimit late = new CallLimit();
+  private final CallLimit late;
   private final Duration limit;
 
   VerbsCallers(Duration limit) {
+    this(limit, new CallLimit());
+  }
+
+  /** Of several that count their late calls together. */
+  VerbsCallers(Duration limit, CallLimit late) {
+    this.late = late;
     if (limit.isNegative() || limit.isZero()) {
       throw new IllegalArgumentException("callTimeout " + limit + " is not positive");
     }

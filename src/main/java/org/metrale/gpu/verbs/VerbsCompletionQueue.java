@@ -303,10 +303,12 @@ public final class VerbsCompletionQueue extends NativeResource {
 
   @Override
   protected void free() {
+    Runnable letGo = keepNeeds();
     if (!lock.close(CALL_NANOS)) {
+      // The device is kept open for that call.
       throw new IllegalStateException(this + " is left as it is: a call does not end");
     }
-    device.end("ibv_destroy_cq", 0, this::destroy, keepNeeds());
+    device.end("ibv_destroy_cq", 0, this::destroy, letGo);
   }
 
   private void destroy() {

@@ -3,6 +3,8 @@ package org.metrale.gpu.verbs;
 import com.google.errorprone.annotations.MustBeClosed;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -31,6 +33,12 @@ public final class VerbsDevice extends NativeResource {
 
   /** Registering takes its time by the page. */
   private static final Duration FOR_EACH_GIB = Duration.ofSeconds(4);
+
+  /**
+   * What was given up waiting for before there was a device to count it: by the name that was to be
+   * opened, or none for the list.
+   */
+  private static final Map<String, CallLimit> UNOPENED = new ConcurrentHashMap<>();
 
   private final String name;
   private final ibv_context context;
@@ -68,12 +76,30 @@ public final class VerbsDevice extends NativeResource {
    * @wraps {@code ibv_get_device_list}; verbs.h
    */
   public static List<String> list(Duration timeout) {
-    VerbsCallers callers = new VerbsCallers(timeout);
-    VerbsLibrary.require();
-    return callers.within(
+    return unopened(
+        "",
+        timeout,
         new VerbsCallers.Call("ibv_get_device_list", "all devices"),
         VerbsCalls::deviceNames,
         names -> {});
+  }
+
+  private static <T> T unopened(
+      String name,
+      Duration timeout,
+      VerbsCallers.Call call,
+      Supplier<T> work,
+      Consumer<? super T> tooLate) {
+    CallLimit late = UNOPENED.computeIfAbsent(name, unused -> new CallLimit());
+    try {
+      VerbsCallers callers = new VerbsCallers(timeout, late);
+      VerbsLibrary.require();
+      return callers.within(call, work, tooLate);
+    } finally {
+      if (late.running() == 0) {
+        UNOPENED.remove(name, late);
+      }
+    }
   }
 
   /**
@@ -113,14 +139,14 @@ public final class VerbsDevice extends NativeResource {
    */
   @MustBeClosed
   public static VerbsDevice open(String name, Duration callTimeout) {
-    VerbsCallers callers = new VerbsCallers(callTimeout);
-    VerbsLibrary.require();
     ibv_context context =
-        callers.within(
+        unopened(
+            name,
+            callTimeout,
             new VerbsCallers.Call("ibv_open_device", "device=" + name),
             () -> VerbsCalls.openDevice(name),
             VerbsCalls::closeDevice);
-    return new VerbsDevice(name, context, callers);
+    return new VerbsDevice(name, context, new VerbsCallers(callTimeout));
   }
 
   /**
@@ -135,7 +161,8 @@ public final class VerbsDevice extends NativeResource {
   /**
    * How many calls on this device were given up waiting for and have not returned. Each keeps a
    * thread of this layer; from 16 on no more are made until one returns, but those that end
-   * something.
+   * something. Calls that open a device are counted by its name, and those that list all of them by
+   * themselves.
    *
    * @return their number now
    */

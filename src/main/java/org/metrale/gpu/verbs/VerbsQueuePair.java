@@ -219,14 +219,17 @@ public final class VerbsQueuePair extends NativeResource {
    */
   @Override
   protected void free() {
-    queue.device().end("ibv_destroy_qp", 0, this::destroy, keepNeeds());
+    Runnable letGo = keepNeeds();
+    // Whatever becomes of the call below, nothing is posted any more.
+    if (!ledgers.end()) {
+      // What it stands on is kept for that call.
+      throw new IllegalStateException(this + " is left as it is: a call does not end");
+    }
+    queue.device().end("ibv_destroy_qp", 0, this::destroy, letGo);
   }
 
   private void destroy() {
     try {
-      if (!ledgers.end()) {
-        throw new IllegalStateException(this + " is left as it is: a call does not end");
-      }
       ledgers.destroy(handle);
     } finally {
       queue.remove(ledgers);

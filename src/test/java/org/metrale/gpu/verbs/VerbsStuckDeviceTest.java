@@ -34,8 +34,10 @@ final class VerbsStuckDeviceTest {
 
   @TempDir Path folder;
 
-  private ForkedJvm.Result run(String fault, Class<?> probe) throws Exception {
-    return SoftwareHost.running(folder, "fault = ibverbs." + fault, probe).run().succeeded();
+  private ForkedJvm.Result run(String fault, Class<?> probe, String... arguments) throws Exception {
+    return SoftwareHost.running(folder, "fault = ibverbs." + fault, probe, arguments)
+        .run()
+        .succeeded();
   }
 
   @ParameterizedTest
@@ -226,6 +228,45 @@ final class VerbsStuckDeviceTest {
     ForkedJvm.Result said = run("ibv_query_device hang", AskingProbe.class);
     assertEquals("16", said.value("unfinished"), said::toString);
     assertTrue(said.value("last").contains("not called"), said::toString);
+  }
+
+  /** Nor one that is not even open, or the kernel for its list. */
+  @ParameterizedTest
+  @ValueSource(strings = {"ibv_get_device_list", "ibv_open_device"})
+  void whatHangsBeforeADeviceIsOpenIsNotAskedForEver(String call) throws Exception {
+    ForkedJvm.Result said = run(call + " hang", OpeningProbe.class, call);
+    assertTrue(said.value("last").contains("not called"), said::toString);
+    assertEquals("16", said.value("threads"), said::toString);
+  }
+
+  /** Lists or opens more often than there are threads for it. */
+  static final class OpeningProbe {
+    private OpeningProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) {
+      Duration moment = Duration.ofMillis(20);
+      String last = "";
+      for (int i = 0; i < VerbsCallers.MOST_LATE + 4; i++) {
+        VerbsException e =
+            assertThrows(
+                VerbsException.class,
+                () -> {
+                  if (arguments[0].equals("ibv_get_device_list")) {
+                    VerbsDevice.list(moment);
+                  } else {
+                    VerbsDevice.open("mlx5_0", moment).close();
+                  }
+                });
+        last = e.getMessage();
+      }
+      System.out.println("last=" + last);
+      System.out.println(
+          "threads="
+              + Thread.getAllStackTraces().keySet().stream()
+                  .filter(thread -> thread.getName().startsWith("metrale-call-"))
+                  .count());
+    }
   }
 
   /** Asks a stuck device more often than it has threads. */

@@ -158,24 +158,33 @@ final class GdsCommand implements Callable<Integer> {
   }
 
   private void create() throws ToolException {
-    byte[] piece = new byte[PIECE];
-    Arrays.fill(piece, FILLING);
     try (FileChannel out =
         FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
-      long left = createBytes;
-      for (long number = 0; left > 0; number++) {
-        ByteBuffer next = ByteBuffer.wrap(piece);
-        // So that a block in the wrong place is noticed.
-        next.putLong(0, number);
-        next.limit((int) Math.min(PIECE, left));
-        while (next.hasRemaining()) {
-          left -= out.write(next);
-        }
+      try {
+        fill(out);
+      } catch (IOException e) {
+        Files.delete(file); // half a file would be measured as if it were whole
+        throw e;
       }
-      out.force(true);
     } catch (IOException e) {
       throw new ToolException(file + " cannot be made: " + Messages.io(e), e);
     }
+  }
+
+  private void fill(FileChannel out) throws IOException {
+    byte[] piece = new byte[PIECE];
+    Arrays.fill(piece, FILLING);
+    long left = createBytes;
+    for (long number = 0; left > 0; number++) {
+      ByteBuffer next = ByteBuffer.wrap(piece);
+      // So that a block in the wrong place is noticed.
+      next.putLong(0, number);
+      next.limit((int) Math.min(PIECE, left));
+      while (next.hasRemaining()) {
+        left -= out.write(next);
+      }
+    }
+    out.force(true);
   }
 
   private int run(GdsTarget target, CuFileDriver driver) throws IOException, InterruptedException {

@@ -2,6 +2,7 @@ package org.metrale.tools;
 
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -160,17 +161,36 @@ final class TopCommand implements Callable<Integer> {
     if (plot != null && !plot.toString().endsWith(".png")) {
       throw wrong("--plot " + plot + ": expected a name that ends in .png");
     }
-    requireFolder("--plot", plot);
-    requireFolder("--record", record);
+    requireWritable("--plot", plot);
+    requireWritable("--record", record);
   }
 
   /** Known before a run that may take long, not after it. */
-  private void requireFolder(String option, Path file) {
-    if (file != null && !Files.isDirectory(file.toAbsolutePath().getParent())) {
+  private void requireWritable(String option, Path file) {
+    if (file == null) {
+      return;
+    }
+    if (Files.isDirectory(file)) {
+      throw wrong(option + " " + file + ": that is a folder");
+    }
+    if (!Files.isDirectory(file.toAbsolutePath().getParent())) {
       throw wrong(option + " " + file + ": there is no such folder");
     }
-    if (file != null && Files.isDirectory(file)) {
-      throw wrong(option + " " + file + ": that is a folder");
+    boolean isNew = Files.notExists(file);
+    if (isNew || Files.isRegularFile(file)) {
+      tryToWrite(option, file, isNew);
+    }
+  }
+
+  /** Leaves everything as it was. */
+  private void tryToWrite(String option, Path file, boolean isNew) {
+    try {
+      FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.APPEND).close();
+      if (isNew) {
+        Files.delete(file);
+      }
+    } catch (IOException e) {
+      throw wrong(option + " " + file + " cannot be written: " + Messages.io(e));
     }
   }
 
@@ -178,7 +198,7 @@ final class TopCommand implements Callable<Integer> {
     return new ParameterException(spec.commandLine(), message);
   }
 
-  private void sampleAll(Nvml session) throws IOException, InterruptedException, ToolException {
+  private void sampleAll(Nvml session) throws InterruptedException, ToolException {
     long most = once ? 1 : count == null ? Long.MAX_VALUE : count;
     long periodNanos = (long) (intervalSeconds * 1e9);
     long next = System.nanoTime();
@@ -186,11 +206,19 @@ final class TopCommand implements Callable<Integer> {
       TopSample sample = TopSample.read(session);
       show(sample, i == 0, most == 1);
       keep(sample);
+      if (!isRead()) {
+        return;
+      }
       next = after(next, System.nanoTime(), periodNanos);
       if (i + 1 < most && stop.await(next - System.nanoTime(), TimeUnit.NANOSECONDS)) {
         return;
       }
     }
+  }
+
+  /** Whether anybody still takes what is written, or has closed the pipe. */
+  private boolean isRead() {
+    return !spec.commandLine().getOut().checkError() && !System.out.checkError();
   }
 
   /** Start to start; after a sample that came late a whole period, as the sampler does it. */
@@ -217,27 +245,31 @@ final class TopCommand implements Callable<Integer> {
     out.flush();
   }
 
-  private void keep(TopSample sample) throws IOException, ToolException {
+  private void keep(TopSample sample) throws ToolException {
     if (plot != null) {
       run.addAll(TopCsv.parse(sample));
     }
     if (record != null) {
-      List<String> lines = new ArrayList<>();
-      if (Files.notExists(record) || Files.size(record) == 0) {
-        lines.add(TopCsv.header());
-      }
-      lines.addAll(TopCsv.lines(sample));
       try {
-        Files.write(
-            record,
-            lines,
-            StandardCharsets.UTF_8,
-            StandardOpenOption.CREATE,
-            StandardOpenOption.APPEND);
+        append(sample);
       } catch (IOException e) {
         throw new ToolException("--record " + record + " cannot be written: " + Messages.io(e), e);
       }
     }
+  }
+
+  private void append(TopSample sample) throws IOException {
+    List<String> lines = new ArrayList<>();
+    if (Files.notExists(record) || Files.size(record) == 0) {
+      lines.add(TopCsv.header());
+    }
+    lines.addAll(TopCsv.lines(sample));
+    Files.write(
+        record,
+        lines,
+        StandardCharsets.UTF_8,
+        StandardOpenOption.CREATE,
+        StandardOpenOption.APPEND);
   }
 
   /** Ctrl-C ends the sampling; the process waits for the chart. */

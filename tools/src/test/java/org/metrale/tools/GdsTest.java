@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -100,6 +102,20 @@ class GdsTest {
     ToolProcess gds = ToolProcess.run("gds", "--create=1500000", "--json", made.toString());
     assertEquals(0, gds.exitCode(), gds.err());
     assertEquals(1_500_000, Files.size(made));
+  }
+
+  /** A limit of the process stands for a disk that is full. */
+  @Test
+  @Tag("native")
+  void leavesNothingOfAFileThatCouldNotBeMade() throws Exception {
+    Path made = folder.resolve("made");
+    ProcessBuilder builder = ToolProcess.builder("gds", "--create=64M", made.toString());
+    builder.command().addAll(0, List.of("prlimit", "--fsize=8000000"));
+    Process gds = builder.redirectErrorStream(true).start();
+    String said = new String(gds.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertEquals(1, gds.waitFor(), said);
+    assertTrue(said.contains(made + " cannot be made: "), said);
+    assertFalse(Files.exists(made));
   }
 
   @Test

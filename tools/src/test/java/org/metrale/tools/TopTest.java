@@ -7,10 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.awt.image.BufferedImage;
+import java.io.BufferedReader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import javax.imageio.ImageIO;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -130,6 +132,32 @@ class TopTest {
   }
 
   @Test
+  void drawsTheRunThatItShows() throws Exception {
+    Path chart = folder.resolve("live.png");
+    ToolProcess top =
+        ToolProcess.emulated("top", "--json", "--count=2", "--interval=0.1", "--plot=" + chart);
+    assertEquals(0, top.exitCode(), top.err());
+    assertEquals(2, top.out().lines().count(), top.out());
+    assertTrue(ImageIO.read(chart.toFile()).getWidth() > 1000);
+  }
+
+  @Test
+  void endsWhenNobodyReadsItsOutputAnyMore() throws Exception {
+    String[] arguments = ToolProcess.onEmulator("top", "--csv", "--interval=0.05");
+    Process top =
+        ToolProcess.builder(arguments).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    try {
+      try (BufferedReader out = top.inputReader()) {
+        assertTrue(out.readLine().startsWith("time,"));
+      }
+      assertTrue(top.waitFor(60, TimeUnit.SECONDS), "it still writes into a closed pipe");
+      assertEquals(0, top.exitValue());
+    } finally {
+      top.destroyForcibly();
+    }
+  }
+
+  @Test
   void takesNoTwoSamplesCloserThanAskedAfterALateOne() {
     assertEquals(1100, TopCommand.after(1000, 1030, 100));
     assertEquals(1350, TopCommand.after(1000, 1250, 100));
@@ -147,6 +175,9 @@ class TopTest {
             "--plot=" + nowhere,
             "--record=" + nowhere,
             "--record=" + folder,
+            "--record=/",
+            "--record=/sys/kernel/x.csv",
+            "--plot=/sys/kernel/x.png",
             "--from=" + nowhere)) {
       ToolProcess top = ToolProcess.emulated("top", argument);
       assertEquals(2, top.exitCode(), argument + " " + top.err());
