@@ -137,8 +137,9 @@ final class Recipe {
 
   /**
    * Leaves out of the glue of some functions what would turn a C++ exception into Java's: it costs
-   * each call a frame. For functions that throw nothing, as those of a vendor's library: where one
-   * is missing that answers a code, the table itself leaves the exception to the method.
+   * each call a frame. For functions that throw nothing of ours; what a vendor's library throws no
+   * handler of the glue could catch. Where one is missing that answers a code, the table itself
+   * leaves the exception to the method.
    */
   static void throwNothing(InfoMap map, Iterable<String> functions) {
     for (String function : functions) {

@@ -17,7 +17,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaStream;
+import org.metrale.gpu.cuda.DeviceMemory;
+import org.metrale.gpu.cuda.HostMemory;
 import org.metrale.gpu.cufile.CuFileScenario.Setting;
 
 /** What forked JVMs do by the calls that no other scenario makes. */
@@ -30,6 +33,7 @@ public final class CuFileCallsScenario {
     switch (arguments[0]) {
       case "calls" -> with(options, file, CuFileCallsScenario::calls);
       case "writes" -> with(options, file, CuFileCallsScenario::writes);
+      case "memories" -> with(options, file, CuFileCallsScenario::memories);
       case "drivers" -> drivers(options);
       default -> throw new IllegalArgumentException(arguments[0]);
     }
@@ -80,7 +84,9 @@ public final class CuFileCallsScenario {
     try (CudaStream stream = CudaStream.create(setting.context());
         CuFileOperation operation =
             setting.handle().writeAsync(setting.buffer(), 4096, 8192, 12_288, stream)) {
-      say("async", operation.await(LONG).orElseThrow());
+      CuFileTransfer done = operation.await(LONG).orElseThrow();
+      say("async", done);
+      say("result", operation.result().orElseThrow().equals(done));
     }
     say("timed", setting.handle().write(setting.buffer(), 0, 65_536, 4096, LONG).lengthBytes());
     ByteBuffer host = ByteBuffer.allocateDirect(100);
@@ -119,6 +125,32 @@ public final class CuFileCallsScenario {
     say("right", right);
   }
 
+  /** Memory of each kind, into the file and back. */
+  private static void memories(Setting setting) throws Exception {
+    CuFileHandle handle = setting.handle();
+    say("registered", setting.buffer().memory().isOnDevice());
+    try (HostMemory pinned = HostMemory.allocate(setting.context(), 8192);
+        DeviceMemory device = DeviceMemory.allocate(setting.context(), 16_384)) {
+      setting.context().fill(device.buffer(), (byte) 0x5B, LONG);
+      CuFileMemory range = CuFileMemory.of(setting.context(), device.buffer(4096, 8192));
+      CuFileMemory host = CuFileMemory.of(pinned);
+      ByteBuffer plain = ByteBuffer.allocateDirect(4096);
+      CuFileMemory direct = CuFileMemory.of(plain);
+      say("lengths", List.of(range.lengthBytes(), host.lengthBytes(), direct.lengthBytes()));
+      say("onDevice", List.of(range.isOnDevice(), host.isOnDevice(), direct.isOnDevice()));
+      say("range", handle.write(range, 16_384));
+      say("host", handle.read(host, 16_384));
+      say("direct", handle.read(direct, 20_480));
+      ByteBuffer seen = ByteBuffer.allocateDirect(8192);
+      say("copied", setting.context().copy(pinned.buffer(), CudaBuffer.of(seen), LONG));
+      boolean right = true;
+      for (int i = 0; i < 8192; i++) {
+        right &= seen.get(i) == 0x5B && plain.get(i % 4096) == 0x5B;
+      }
+      say("right", right);
+    }
+  }
+
   /**
    * However many there are, the library's driver is opened once, and again only after its close.
    */
@@ -130,9 +162,9 @@ public final class CuFileCallsScenario {
     first.close();
     say("stillOpen", second.properties().nvidiaFsMajor());
     second.close();
-    try (CuFileDriver third = CuFileDriver.open(options)) {
+    try (CuFileDriver third = CuFileDriver.open()) {
       say("third", third.unavailabilityCause().map(Throwable::getMessage).orElse("open"));
-      say("options", third.options().equals(options));
+      say("options", third.options().equals(CuFileOptions.defaults()));
     }
   }
 }

@@ -46,10 +46,27 @@ final class CuFileCallsTest {
     ForkedJvm.Result result = run(jvm("writes"));
     assertEquals(
         "CuFileTransfer[lengthBytes=12288, route=GDS, directBytes=12288]", result.value("async"));
+    assertEquals("true", result.value("result"));
     assertEquals("4096", result.value("timed"));
     assertEquals("100", result.value("host"));
     assertEquals("[4096, 4096]", result.value("batch"));
     assertEquals("1", result.value("cancelled"));
+    assertEquals("true", result.value("right"));
+  }
+
+  @Test
+  void takesMemoryOfEveryKind() throws Exception {
+    ForkedJvm.Result result = run(jvm("memories"));
+    assertEquals("true", result.value("registered"));
+    assertEquals("[8192, 8192, 4096]", result.value("lengths"));
+    assertEquals("[true, false, false]", result.value("onDevice"));
+    assertEquals(
+        "CuFileTransfer[lengthBytes=8192, route=GDS, directBytes=8192]", result.value("range"));
+    assertTrue(
+        result.value("host").startsWith("CuFileTransfer[lengthBytes=8192, "), result.output());
+    assertTrue(
+        result.value("direct").startsWith("CuFileTransfer[lengthBytes=4096, "), result.output());
+    assertEquals("true", result.value("copied"));
     assertEquals("true", result.value("right"));
   }
 

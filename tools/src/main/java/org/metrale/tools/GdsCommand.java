@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
+import me.tongfei.progressbar.DelegatingProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
 import me.tongfei.progressbar.ProgressBarStyle;
@@ -218,7 +219,10 @@ final class GdsCommand implements Callable<Integer> {
 
   private static ProgressBar bar(List<GdsPattern> patterns) {
     return new ProgressBarBuilder()
-        .setConsumer(new ConsoleProgressBarConsumer(System.err, BAR_WIDTH))
+        .setConsumer(
+            Progress.isTerminal()
+                ? new ConsoleProgressBarConsumer(System.err, BAR_WIDTH)
+                : new DelegatingProgressBarConsumer(unseen -> {}))
         .setStyle(ProgressBarStyle.ASCII)
         .setUpdateIntervalMillis(BAR_MILLIS)
         .setInitialMax(patterns.stream().mapToLong(p -> p.offsets().length).sum())

@@ -72,6 +72,7 @@ class GdsTest {
     JsonNode report = JSON.readTree(gds.out());
     assertTrue(report.get("emulated").asBoolean());
     assertEquals("memory of NVIDIA H200", report.get("target").asText());
+    assertEquals("", gds.err()); // the bar is for a terminal
     for (String pattern : new String[] {"sequential", "random"}) {
       assertTrue(result(report, "cuFile", pattern).get("bytes_per_second").asLong() > 0, gds.out());
       assertFalse(report.get("advice").get(pattern).get("way").isNull(), gds.out());
