@@ -48,6 +48,30 @@ TEST_CASE("timeout 0 waits for ever, and the error state ends it")
     CHECK(pair.client.next().status == IBV_WC_WR_FLUSH_ERR);
 }
 
+TEST_CASE("receives are flushed in order with the error state, and go with their queue pair")
+{
+    Pair pair;
+    CHECK(pair.server.receive(1, 0, 10) == 0);
+    CHECK(pair.server.receive(2, 0, 10) == 0);
+    CHECK(pair.client.transfer(3, IBV_WR_SEND, pair.remote, 0, 10, 0) == 0);
+    CHECK(pair.client.next().status == IBV_WC_SUCCESS);
+    CHECK(pair.server.to(IBV_QPS_ERR) == 0);
+    CHECK(pair.server.receive(4, 0, 10) == 0);
+    ibv_wc wc = pair.server.next();
+    CHECK(wc.status == IBV_WC_SUCCESS);
+    for (uint64_t id : {2, 4}) {
+        wc = pair.server.next();
+        CHECK(wc.status == IBV_WC_WR_FLUSH_ERR);
+        CHECK(wc.wr_id == id);
+    }
+
+    Pair other;
+    CHECK(other.server.receive(5, 0, 10) == 0);
+    CHECK(ibv_destroy_qp(other.server.qp) == 0);
+    other.server.qp = nullptr;
+    CHECK(other.server.next(20).status == kNone);
+}
+
 TEST_CASE("an address that moved away loses packets")
 {
     Settings quick;

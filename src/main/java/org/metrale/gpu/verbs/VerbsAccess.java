@@ -9,7 +9,7 @@ public record VerbsAccess(int flags) {
   /** The own adapter reads: the source of writes. Always allowed. */
   public static final VerbsAccess LOCAL_READ = new VerbsAccess(0);
 
-  /** The own adapter writes: the destination of reads. */
+  /** The own adapter writes: the destination of reads and of messages. */
   public static final VerbsAccess LOCAL_WRITE = new VerbsAccess(1);
 
   /** The peer writes; memory needs {@link #LOCAL_WRITE} too. */

@@ -20,7 +20,7 @@ import org.metrale.verbs.ibv_cq;
  * <p><b>Threading:</b> safe for any number of threads; each completion is given to one of them.
  */
 public final class VerbsCompletionQueue extends NativeResource {
-  private static final int PLACES = 1 << 16;
+  private static final int QUEUE_PAIRS = 1 << 15;
   private static final long CALL_NANOS = 1_000_000_000;
 
   private final VerbsDevice device;
@@ -32,7 +32,9 @@ public final class VerbsCompletionQueue extends NativeResource {
   /** Guards what follows, and keeps completions in order. */
   private final CallLock lock = new CallLock();
 
+  /** The two of a queue pair side by side, the send queue's first. */
   private WorkLedger[] ledgers = new WorkLedger[8];
+
   private int nextPlace;
   private int promised;
 
@@ -222,34 +224,37 @@ public final class VerbsCompletionQueue extends NativeResource {
     }
   }
 
-  /** Takes a send queue in: from now on its completions are understood. */
-  void add(WorkLedger ledger) {
+  /** Takes a queue pair's queues in: from now on their completions are understood. */
+  void add(WorkLedgers both) {
     enter();
     try {
-      if (promised + ledger.depth() > entries) {
+      if (promised + both.depth() > entries) {
         throw new IllegalStateException(
-            this + " has room for " + (entries - promised) + " more, not for " + ledger.depth());
+            this + " has room for " + (entries - promised) + " more, not for " + both.depth());
       }
       int place = freePlace();
       if (place >= ledgers.length) {
-        ledgers = Arrays.copyOf(ledgers, Math.min(PLACES, 2 * place));
+        ledgers = Arrays.copyOf(ledgers, 2 * place);
       }
-      ledgers[place] = ledger;
-      ledger.placeAt(place);
-      promised += ledger.depth();
+      ledgers[place] = both.sends();
+      ledgers[place + 1] = both.receives();
+      both.sends().placeAt(place);
+      both.receives().placeAt(place + 1);
+      promised += both.depth();
     } finally {
       lock.leave();
     }
   }
 
-  /** Forgets a send queue; its left-over completions are passed over. */
-  void remove(WorkLedger ledger) {
+  /** Forgets a queue pair's queues; their left-over completions are passed over. */
+  void remove(WorkLedgers both) {
     enter();
     try {
-      for (int i = 0; i < ledgers.length; i++) {
-        if (ledgers[i] == ledger) {
+      for (int i = 0; i < ledgers.length; i += 2) {
+        if (ledgers[i] == both.sends()) {
           ledgers[i] = null;
-          promised -= ledger.depth();
+          ledgers[i + 1] = null;
+          promised -= both.depth();
         }
       }
     } finally {
@@ -257,19 +262,19 @@ public final class VerbsCompletionQueue extends NativeResource {
     }
   }
 
-  /** The next place in turn, so that one is not used again while completions may name it. */
+  /** The next two places in turn, so that none is used again while completions may name it. */
   private int freePlace() {
-    for (int tried = 0; tried < PLACES; tried++) {
+    for (int tried = 0; tried < QUEUE_PAIRS; tried++) {
       int place = nextPlace;
-      nextPlace = (nextPlace + 1) % PLACES;
+      nextPlace = (nextPlace + 2) % (2 * QUEUE_PAIRS);
       if (place >= ledgers.length || ledgers[place] == null) {
         return place;
       }
     }
-    throw new IllegalStateException(this + " has " + PLACES + " queue pairs");
+    throw new IllegalStateException(this + " has " + QUEUE_PAIRS + " queue pairs");
   }
 
-  /** Hands completions to their send queues; those of queues that are gone are dropped. */
+  /** Hands completions to the queues they are of; those of queues that are gone are dropped. */
   private int distribute(VerbsCompletions into, int found) {
     int count = found;
     int from = 0;

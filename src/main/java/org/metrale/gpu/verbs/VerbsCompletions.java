@@ -18,6 +18,7 @@ public final class VerbsCompletions {
   private static final int STATUS_AND_OPCODE = 1;
   private static final int VENDOR_AND_BYTE_COUNT = 2;
   private static final int IMMEDIATE_AND_QUEUE_PAIR = 3;
+  private static final int PEER_AND_FLAGS = 4;
 
   private final LongBuffer words;
 
@@ -92,10 +93,60 @@ public final class VerbsCompletions {
   }
 
   /**
-   * How many bytes a read brought.
+   * Whether it is about a receive request; also where that was not done.
    *
    * @param index from 0
-   * @return unsigned; counts only for reads that were done
+   * @return false for a request of the send queue
+   * @throws IndexOutOfBoundsException if there is no such completion
+   */
+  public boolean isReceive(int index) {
+    return WorkLedger.isReceive(words.get(at(index) + ID));
+  }
+
+  /**
+   * What the request did.
+   *
+   * @param index from 0
+   * @return the operation; counts only for requests that were done
+   * @throws IndexOutOfBoundsException if there is no such completion
+   */
+  public VerbsOperation operation(int index) {
+    return VerbsOperation.of(VerbsWorkCalls.second(words.get(at(index) + STATUS_AND_OPCODE)));
+  }
+
+  /**
+   * Whether the peer gave a number with what it sent or wrote.
+   *
+   * @param index from 0
+   * @return true if {@link #immediate} is that number
+   * @throws IndexOutOfBoundsException if there is no such completion
+   */
+  public boolean hasImmediate(int index) {
+    // Soft-RoCE sets the flag at the sender too.
+    int flags = VerbsWorkCalls.second(words.get(at(index) + PEER_AND_FLAGS));
+    return (flags & VerbsWorkCalls.HAS_IMMEDIATE) != 0 && isReceive(index) && isSuccess(index);
+  }
+
+  /**
+   * The number that the peer gave with what it sent or wrote.
+   *
+   * @param index from 0
+   * @return 32 bits
+   * @throws IndexOutOfBoundsException if there is no such completion
+   * @throws IllegalStateException if it has none
+   */
+  public int immediate(int index) {
+    if (!hasImmediate(index)) {
+      throw new IllegalStateException("the completion of " + workId(index) + " has no number");
+    }
+    return VerbsWorkCalls.first(words.get(index * WORDS + IMMEDIATE_AND_QUEUE_PAIR));
+  }
+
+  /**
+   * How many bytes a read or the peer brought.
+   *
+   * @param index from 0
+   * @return unsigned; counts only for reads and receives that were done
    * @throws IndexOutOfBoundsException if there is no such completion
    */
   public long byteCount(int index) {
@@ -129,7 +180,7 @@ public final class VerbsCompletions {
     }
     VerbsWorkException out = rawFailure(index);
     VerbsWorkException first = firstErrors[index];
-    if (first != null && first.workId() != out.workId()) {
+    if (first != null) {
       out.initCause(first);
     }
     return out;
@@ -204,7 +255,7 @@ public final class VerbsCompletions {
     System.arraycopy(ids, at, workIds, index, count);
   }
 
-  /** Notes that a request was not done, and what its queue pair failed by first. */
+  /** Notes that a request was not done, and what failed before it; null if nothing did. */
   void failed(int index, VerbsWorkException first) {
     flawed = true;
     firstErrors[index] = first;

@@ -4,7 +4,7 @@ package org.metrale.gpu.verbs;
  * What a device can do at most.
  *
  * @param queuePairs how many queue pairs there may be
- * @param workRequests the longest send queue
+ * @param workRequests the longest send or receive queue
  * @param completionQueues how many completion queues there may be
  * @param completions the longest completion queue
  * @param memoryRegions how many regions there may be

@@ -111,13 +111,22 @@ final class VerbsObjectCalls {
     VerbsCalls.check("ibv_destroy_cq", verbs.metrale_ibv_destroy_cq(queue), "");
   }
 
+  /**
+   * A queue pair as it was made.
+   *
+   * @param handle to be destroyed
+   * @param inlineBytes how many bytes a request may have inline
+   */
+  record MadeQueuePair(ibv_qp handle, int inlineBytes) {}
+
   /** Makes a queue pair and brings it to INIT; nothing is left of it if that fails. */
-  static ibv_qp createQueuePair(ibv_pd domain, ibv_cq queue, VerbsQueueSettings settings) {
+  static MadeQueuePair createQueuePair(ibv_pd domain, ibv_cq queue, VerbsQueueSettings settings) {
     ibv_qp out = new ibv_qp(null);
     try (PointerScope scope = new PointerScope()) {
       metrale_ibv_qp_init init = new metrale_ibv_qp_init();
-      init.max_send_wr(settings.sendDepth()).max_recv_wr(1).max_send_sge(1).max_recv_sge(1);
-      init.max_inline_bytes(0).qp_type(verbs.METRALE_IBV_QPT_RC).sq_sig_all(0).reserved(0);
+      init.max_send_wr(settings.sendDepth()).max_recv_wr(Math.max(1, settings.receiveDepth()));
+      init.max_send_sge(1).max_recv_sge(1).max_inline_bytes(settings.inlineBytes());
+      init.qp_type(verbs.METRALE_IBV_QPT_RC).sq_sig_all(0).reserved(0);
       // Before there is a queue pair, for there may be no memory for them.
       metrale_ibv_qp_attr attributes = blank();
       attributes.qp_state(verbs.METRALE_IBV_QPS_INIT).pkey_index(settings.path().pkeyIndex());
@@ -125,15 +134,34 @@ final class VerbsObjectCalls {
       attributes.access_flags(settings.remoteAccess().flags());
       VerbsCalls.check(
           "ibv_create_qp",
-          verbs.metrale_ibv_create_qp(domain, queue, queue, init, out),
-          "sendDepth=" + settings.sendDepth());
+          createWithin(domain, queue, init, out),
+          "sendDepth=" + settings.sendDepth() + " receiveDepth=" + settings.receiveDepth());
       int code = verbs.metrale_ibv_modify_qp(out, attributes, verbs.METRALE_IBV_QP_TO_INIT);
       if (code < 0) {
         verbs.metrale_ibv_destroy_qp(out);
         VerbsCalls.check("ibv_modify_qp", code, "to INIT " + settings.path());
       }
+      return new MadeQueuePair(out, init.max_inline_bytes());
     }
-    return out;
+  }
+
+  /**
+   * No device tells how many bytes it takes inline before a queue pair is made with them, and each
+   * refuses more: half as many are asked for then, and none in the end.
+   */
+  private static int createWithin(
+      ibv_pd domain, ibv_cq queue, metrale_ibv_qp_init init, ibv_qp out) {
+    int code = verbs.metrale_ibv_create_qp(domain, queue, queue, init, out);
+    while (aboveALimit(code) && init.max_inline_bytes() > 0) {
+      init.max_inline_bytes(init.max_inline_bytes() / 2);
+      code = verbs.metrale_ibv_create_qp(domain, queue, queue, init, out);
+    }
+    return code;
+  }
+
+  private static boolean aboveALimit(int code) {
+    return -code == verbs.metrale_ibv_errno(verbs.METRALE_IBV_EINVAL)
+        || -code == verbs.metrale_ibv_errno(verbs.METRALE_IBV_ENOMEM);
   }
 
   static int number(ibv_qp pair) {

@@ -15,7 +15,8 @@ package org.metrale.gpu.verbs;
  *     active MTU if that is smaller. Both ends must come to the same number
  * @param timeoutCode how long to wait for the peer: 4.096 us times 2 to this, 0 for ever, up to 31
  * @param retryCount how often to send again, 0 to 7. Soft-RoCE of Linux 6.1 takes 7 for no limit
- * @param rnrRetryCount how often to try while the receiver is not ready; 7 has no limit
+ * @param rnrRetryCount how often to try again while the peer has no receive request; 7 has no
+ *     limit: what is sent completes only when the peer posts one, or this side gives up
  * @param minRnrTimer how long a sender is told to wait while this side is not ready, 0 to 31
  */
 public record VerbsPath(
@@ -132,6 +133,29 @@ public record VerbsPath(
         retries,
         rnrRetryCount,
         minRnrTimer);
+  }
+
+  /**
+   * The same with other patience for a peer that has no receive request.
+   *
+   * @param retries how often to try again, 0 to 7; 7 has no limit
+   * @param timerCode how long the peer is told to wait while this side has none: 1 is 0.01 ms, 12
+   *     is 0.64 ms, 31 is 491.52 ms, and 0 is the longest, 655.36 ms
+   * @return the path
+   */
+  public VerbsPath withReceiverPatience(int retries, int timerCode) {
+    return new VerbsPath(
+        portNumber,
+        gidIndex,
+        pkeyIndex,
+        serviceLevel,
+        trafficClass,
+        hopLimit,
+        mtuCapBytes,
+        timeoutCode,
+        retryCount,
+        retries,
+        timerCode);
   }
 
   /**

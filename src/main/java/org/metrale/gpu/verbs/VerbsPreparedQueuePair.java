@@ -15,7 +15,8 @@ public final class VerbsPreparedQueuePair extends NativeResource {
   private final VerbsQueueSettings settings;
   private final VerbsRoute route;
   private final ibv_qp handle;
-  private final WorkLedger ledger;
+  private final int inlineBytes;
+  private final WorkLedgers ledgers;
   private final int number;
 
   /** Whether a call to connect it has begun and not returned. */
@@ -28,15 +29,16 @@ public final class VerbsPreparedQueuePair extends NativeResource {
       VerbsCompletionQueue queue,
       VerbsQueueSettings settings,
       VerbsRoute route,
-      ibv_qp handle,
-      WorkLedger ledger) {
+      VerbsObjectCalls.MadeQueuePair made,
+      WorkLedgers ledgers) {
     super(domain, queue);
     this.domain = domain;
     this.queue = queue;
     this.settings = settings;
     this.route = route;
-    this.handle = handle;
-    this.ledger = ledger;
+    this.handle = made.handle();
+    this.inlineBytes = made.inlineBytes();
+    this.ledgers = ledgers;
     this.number = VerbsObjectCalls.number(handle);
   }
 
@@ -45,7 +47,7 @@ public final class VerbsPreparedQueuePair extends NativeResource {
    *
    * @param domain the protection domain; stays open until the queue pair is closed
    * @param queue where its completions go; stays open likewise
-   * @param settings depth, rights and path; cut down to what the device can
+   * @param settings depths, rights and path; cut down to what the device can
    * @param packetNumber the first packet number that this side sends with, 24 bits; not to be
    *     guessed
    * @return the queue pair
@@ -67,11 +69,9 @@ public final class VerbsPreparedQueuePair extends NativeResource {
           "packet number " + packetNumber + ", " + domain + ", " + queue);
     }
     VerbsRoute route = VerbsRoute.of(domain.device(), settings.path(), packetNumber);
-    int depth = Math.min(settings.sendDepth(), domain.device().limits().workRequests());
-    VerbsQueueSettings granted =
-        new VerbsQueueSettings(depth, settings.remoteAccess(), settings.path());
-    WorkLedger ledger = new WorkLedger(depth);
-    queue.add(ledger);
+    VerbsQueueSettings granted = settings.within(domain.device().limits().workRequests());
+    WorkLedgers ledgers = new WorkLedgers(granted.sendDepth(), granted.receiveDepth());
+    queue.add(ledgers);
     try {
       return domain
           .device()
@@ -88,10 +88,10 @@ public final class VerbsPreparedQueuePair extends NativeResource {
                                       granted,
                                       route,
                                       VerbsObjectCalls.createQueuePair(pd, cq, granted),
-                                      ledger))),
+                                      ledgers))),
               VerbsPreparedQueuePair::close);
     } catch (RuntimeException | Error e) {
-      queue.remove(ledger);
+      queue.remove(ledgers);
       throw e;
     }
   }
@@ -151,6 +151,21 @@ public final class VerbsPreparedQueuePair extends NativeResource {
   }
 
   /**
+   * Posts receive requests, so that there is room for what the peer sends as soon as it is
+   * connected. The connected queue pair has them then.
+   *
+   * @param batch the requests; those that were taken are gone from it
+   * @return how many were taken, 0 if the queue is full
+   * @throws VerbsException as {@link VerbsQueuePair#post(VerbsReceiveBatch)}
+   * @throws IllegalArgumentException if the queue pair was made without receives
+   * @throws IllegalStateException if this or a region is closed; nothing was taken
+   * @wraps {@code ibv_post_recv}; verbs.h
+   */
+  public int post(VerbsReceiveBatch batch) {
+    return using(() -> ledgers.post(VerbsWorkCalls.address(handle), batch));
+  }
+
+  /**
    * Connects it to its peer. This object is closed then, and the connected one takes its place.
    *
    * <p><b>Blocking:</b> perhaps for seconds, while the peer's address is looked up.
@@ -205,8 +220,12 @@ public final class VerbsPreparedQueuePair extends NativeResource {
     return handle;
   }
 
-  WorkLedger ledger() {
-    return ledger;
+  int inlineBytes() {
+    return inlineBytes;
+  }
+
+  WorkLedgers ledgers() {
+    return ledgers;
   }
 
   /** What a queue pair stands on. */
@@ -223,9 +242,9 @@ public final class VerbsPreparedQueuePair extends NativeResource {
 
   private void destroy() {
     try {
-      VerbsObjectCalls.destroyQueuePair(handle);
+      ledgers.destroy(handle);
     } finally {
-      queue.remove(ledger);
+      queue.remove(ledgers);
     }
   }
 

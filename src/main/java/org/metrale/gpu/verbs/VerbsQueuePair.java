@@ -22,7 +22,12 @@ public final class VerbsQueuePair extends NativeResource {
   private final VerbsRoute route;
   private final ibv_qp handle;
   private final long address;
+  private final WorkLedgers ledgers;
+
+  /** The send queue's. */
   private final WorkLedger ledger;
+
+  private final int maxInlineBytes;
   private final int number;
 
   private VerbsQueuePair(VerbsPreparedQueuePair prepared, VerbsRemote remote) {
@@ -32,7 +37,9 @@ public final class VerbsQueuePair extends NativeResource {
     this.route = prepared.route();
     this.handle = prepared.handle();
     this.address = VerbsWorkCalls.address(handle);
-    this.ledger = prepared.ledger();
+    this.ledgers = prepared.ledgers();
+    this.ledger = ledgers.sends();
+    this.maxInlineBytes = prepared.inlineBytes();
     this.number = VerbsObjectCalls.number(handle);
   }
 
@@ -49,8 +56,8 @@ public final class VerbsQueuePair extends NativeResource {
    * @throws VerbsException if the device refuses a request for another reason than a full queue;
    *     those before it were taken and are gone from the batch; all of them, if it does not say
    *     which it refused, and it may do them or not: the queue pair is of no more use
-   * @throws IllegalArgumentException if a request is longer than a message of this port may be;
-   *     nothing was taken
+   * @throws IllegalArgumentException if a request is longer than a message of this port may be, or
+   *     has more bytes inline than {@link #maxInlineBytes()}; nothing was taken
    * @throws IllegalStateException if this or a region is closed; nothing was taken
    * @wraps {@code ibv_post_send}; verbs.h
    */
@@ -59,7 +66,31 @@ public final class VerbsQueuePair extends NativeResource {
       throw new IllegalArgumentException(
           "a request of " + batch.longestBytes() + " bytes; " + maxMessageText());
     }
-    int taken = ledger.post(address, batch);
+    if (batch.longestInlineBytes() > maxInlineBytes) {
+      throw new IllegalArgumentException(
+          batch.longestInlineBytes() + " bytes inline; this queue pair takes " + maxInlineBytes);
+    }
+    return open(ledger.post(address, batch));
+  }
+
+  /**
+   * Posts receive requests, as far as there is room for them.
+   *
+   * <p>They are used in this order. While none is there, what the peer sends is refused and tried
+   * again, see {@link VerbsPath#rnrRetryCount()}.
+   *
+   * @param batch the requests; those that were taken are gone from it
+   * @return how many were taken, 0 if the queue is full
+   * @throws VerbsException as {@link #post(VerbsWorkBatch)}
+   * @throws IllegalArgumentException if the queue pair was made without receives
+   * @throws IllegalStateException if this or a region is closed; nothing was taken
+   * @wraps {@code ibv_post_recv}; verbs.h
+   */
+  public int post(VerbsReceiveBatch batch) {
+    return open(ledgers.post(address, batch));
+  }
+
+  private int open(int taken) {
     if (taken == WorkLedger.ENDED) {
       throw new IllegalStateException(this + " is closed");
     }
@@ -86,6 +117,34 @@ public final class VerbsQueuePair extends NativeResource {
    */
   public int depth() {
     return ledger.depth();
+  }
+
+  /**
+   * How many receive requests are in flight: posted, and their completion not yet taken. The peer
+   * may send as much as that; telling it so is the caller's protocol.
+   *
+   * @return 0 to {@link #receiveDepth()}
+   */
+  public int receivesInFlight() {
+    return ledgers.receives().inFlight();
+  }
+
+  /**
+   * How many receive requests may be in flight.
+   *
+   * @return as granted by the device; 0 if it was made without
+   */
+  public int receiveDepth() {
+    return ledgers.receives().depth();
+  }
+
+  /**
+   * How many bytes a request may have inline.
+   *
+   * @return as granted by the device, at most what was asked for or a little more; 0 if none
+   */
+  public int maxInlineBytes() {
+    return maxInlineBytes;
   }
 
   /**
@@ -116,17 +175,17 @@ public final class VerbsQueuePair extends NativeResource {
   }
 
   /**
-   * The first request that really failed, rather than being flushed after it.
+   * The first request that really failed, of either queue, rather than being flushed after it.
    *
    * @return the failure, or empty if there is none
    */
   public Optional<VerbsWorkException> firstError() {
-    return Optional.ofNullable(ledger.firstError());
+    return Optional.ofNullable(ledgers.firstError());
   }
 
   /**
-   * Gives up what is in flight: the queue pair goes to the error state, and its requests complete
-   * as flushed. There is no way back; close it.
+   * Gives up what is in flight: the queue pair goes to the error state, and its requests of both
+   * kinds complete as flushed. There is no way back; close it.
    *
    * @throws VerbsException if the device refuses
    * @throws IllegalStateException if this is closed
@@ -149,7 +208,7 @@ public final class VerbsQueuePair extends NativeResource {
 
   @Override
   protected void closeOwn() {
-    if (!ledger.awaitIdle()) {
+    if (!ledgers.awaitIdle()) {
       throw new IllegalStateException(this + " has a call running");
     }
   }
@@ -162,7 +221,7 @@ public final class VerbsQueuePair extends NativeResource {
   protected void free() {
     Runnable letGo = keepNeeds();
     // Whatever becomes of the call below, nothing is posted any more.
-    if (!ledger.end()) {
+    if (!ledgers.end()) {
       // What it stands on is kept for that call.
       throw new IllegalStateException(this + " is left as it is: a call does not end");
     }
@@ -171,10 +230,9 @@ public final class VerbsQueuePair extends NativeResource {
 
   private void destroy() {
     try {
-      VerbsObjectCalls.destroyQueuePair(handle);
-      ledger.abandon();
+      ledgers.destroy(handle);
     } finally {
-      queue.remove(ledger);
+      queue.remove(ledgers);
     }
   }
 

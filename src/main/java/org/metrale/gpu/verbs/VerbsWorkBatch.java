@@ -1,7 +1,6 @@
 package org.metrale.gpu.verbs;
 
 import java.nio.ByteBuffer;
-import java.nio.LongBuffer;
 import java.util.Objects;
 
 /**
@@ -22,13 +21,12 @@ import java.util.Objects;
  *   +-------+------------+-------------+--------+-----+------+----+----+------+-----+----+
  * </pre>
  */
-public final class VerbsWorkBatch {
+public final class VerbsWorkBatch extends VerbsRequests {
   /** Bytes of one request in the buffer. */
   static final int REQUEST_BYTES = 64;
 
   // In words of 8 bytes.
   private static final int WORDS = REQUEST_BYTES / Long.BYTES;
-  private static final int ID = 0;
   private static final int LOCAL_ADDRESS = 1;
   private static final int REMOTE_ADDRESS = 2;
   private static final int COMPARE_OR_ADD = 3;
@@ -37,63 +35,44 @@ public final class VerbsWorkBatch {
   private static final int RKEY_AND_OPCODE = 6;
   private static final int FLAGS_AND_IMMEDIATE = 7;
 
-  private static final long MOST_BYTES = 0xFFFF_FFFFL;
+  private static final long SIGNALED = VerbsWorkCalls.pair(VerbsWorkCalls.SIGNALED, 0);
+  private static final int SIGNALED_INLINE = VerbsWorkCalls.SIGNALED | VerbsWorkCalls.INLINE;
 
-  /**
-   * The requests as they are filled: an array's bounds are looked at once for all words of a
-   * request, a buffer's twice for each word, so that one copy before the post is cheaper.
-   */
-  private final long[] words;
+  /** Requests from this word on have the usual flags, which nobody writes again. */
+  private int marked;
 
-  private final ByteBuffer buffer;
-  private final LongBuffer copy;
-  private final long address;
-  private final int capacity;
-  private final long[] workIds;
-
-  /** Neighbouring requests of one region are a run; each with the place that it begins at. */
-  private final VerbsMemoryRegion[] runRegions;
-
-  private final int[] runStarts;
-  private int firstRun;
-  private int runs;
-
-  /** The region of the last run; null if there is none. */
-  private VerbsMemoryRegion current;
-
-  /** Requests before this one have been taken. */
-  private int first;
-
-  private int end;
   private long longest;
+  private int longestInline;
 
-  private VerbsWorkBatch(int capacity) {
-    // One place more, for the number of requests that a call has taken.
-    this.buffer = VerbsWorkCalls.buffer(Math.multiplyExact(capacity + 1, REQUEST_BYTES));
-    this.copy = buffer.asLongBuffer();
-    this.address = VerbsWorkCalls.address(buffer);
-    this.capacity = capacity;
-    this.words = new long[Math.multiplyExact(capacity, WORDS)];
-    this.workIds = new long[capacity];
-    this.runRegions = new VerbsMemoryRegion[capacity];
-    this.runStarts = new int[capacity];
-    for (int i = 0; i < capacity; i++) {
-      words[i * WORDS + FLAGS_AND_IMMEDIATE] = VerbsWorkCalls.pair(VerbsWorkCalls.SIGNALED, 0);
-    }
+  private VerbsWorkBatch(int capacity, int inlineBytes) {
+    super(capacity, WORDS, inlineBytes);
+    marked = words.length;
+    clear();
   }
 
   /**
-   * Makes an empty batch.
+   * Makes an empty batch without room for inline data.
    *
    * @param capacity how many requests fit, from 1
    * @return the batch
    * @throws IllegalArgumentException if {@code capacity} is below 1
    */
   public static VerbsWorkBatch allocate(int capacity) {
-    if (capacity < 1) {
-      throw new IllegalArgumentException("capacity: wanted 1 or more, got " + capacity);
-    }
-    return new VerbsWorkBatch(capacity);
+    return new VerbsWorkBatch(capacity, 0);
+  }
+
+  /**
+   * Makes an empty batch.
+   *
+   * @param capacity how many requests fit, from 1
+   * @param inlineBytes how many bytes each may have inline; what a queue pair takes is {@link
+   *     VerbsQueuePair#maxInlineBytes()}
+   * @return the batch
+   * @throws IllegalArgumentException if {@code capacity} is below 1 or {@code inlineBytes} not from
+   *     0 to {@value VerbsQueueSettings#MOST_INLINE_BYTES}
+   */
+  public static VerbsWorkBatch allocate(int capacity, int inlineBytes) {
+    return new VerbsWorkBatch(capacity, VerbsQueueSettings.requireInline(inlineBytes));
   }
 
   /**
@@ -119,7 +98,7 @@ public final class VerbsWorkBatch {
   }
 
   /**
-   * Adds a write: bytes go to the peer.
+   * Adds a write: bytes go to the peer's memory.
    *
    * @param workId the caller's number for it
    * @param region the memory that they come from
@@ -138,6 +117,71 @@ public final class VerbsWorkBatch {
       long remoteAddress,
       int rkey) {
     add(workId, region, offset, lengthBytes, remoteAddress, rkey, VerbsWorkCalls.WRITE);
+  }
+
+  /**
+   * Adds a message: bytes go to the memory of the peer's next receive request. Without one the
+   * message is tried again, as often as the path says: {@link VerbsPath#rnrRetryCount()}.
+   *
+   * @param workId the caller's number for it
+   * @param region the memory that they come from
+   * @param offset where in the region, in bytes
+   * @param lengthBytes how many, from 1; not more than the peer's request has room for, else both
+   *     ends fail
+   * @throws IndexOutOfBoundsException if the range is not inside the region
+   * @throws IllegalStateException if the batch is full
+   */
+  public void send(long workId, VerbsMemoryRegion region, long offset, long lengthBytes) {
+    add(workId, region, offset, lengthBytes, 0, 0, VerbsWorkCalls.SEND);
+  }
+
+  /**
+   * Adds a message whose bytes are copied here: they need no region, and the caller's memory is
+   * free at once. As {@link #send} else.
+   *
+   * @param workId the caller's number for it
+   * @param data the bytes, which are taken out of it; none is a message without bytes
+   * @throws IllegalArgumentException if they are more than this batch has room for in a request
+   * @throws IllegalStateException if the batch is full
+   */
+  public void sendInline(long workId, ByteBuffer data) {
+    addInline(workId, data, 0, 0, VerbsWorkCalls.SEND);
+  }
+
+  /**
+   * Adds a write whose bytes are copied here: they need no region, and the caller's memory is free
+   * at once.
+   *
+   * @param workId the caller's number for it
+   * @param data the bytes, which are taken out of it; none is a write that changes nothing
+   * @param remoteAddress where they go in the peer's memory
+   * @param rkey the key to it
+   * @throws IllegalArgumentException if they are more than this batch has room for in a request
+   * @throws IllegalStateException if the batch is full
+   */
+  public void writeInline(long workId, ByteBuffer data, long remoteAddress, int rkey) {
+    addInline(workId, data, remoteAddress, rkey, VerbsWorkCalls.WRITE);
+  }
+
+  /**
+   * Gives the message or write that was added last a number that the peer finds with its
+   * completion: {@link VerbsCompletions#immediate}. For a write too the peer needs a receive
+   * request then.
+   *
+   * @param value 32 bits, the same at both ends whatever their byte order
+   * @throws IllegalStateException if nothing waits, or what was added last is no message or write
+   */
+  public void immediate(int value) {
+    int at = isEmpty() ? -1 : lastWord();
+    int opcode = at < 0 ? -1 : VerbsWorkCalls.second(words[at + RKEY_AND_OPCODE]);
+    int with = VerbsWorkCalls.withImmediate(opcode);
+    if (with < 0) {
+      throw new IllegalStateException("the last of " + this + " is no message or write");
+    }
+    int rkey = VerbsWorkCalls.first(words[at + RKEY_AND_OPCODE]);
+    int flags = VerbsWorkCalls.first(words[at + FLAGS_AND_IMMEDIATE]);
+    words[at + RKEY_AND_OPCODE] = VerbsWorkCalls.pair(rkey, with);
+    mark(at, VerbsWorkCalls.pair(flags, value));
   }
 
   /**
@@ -163,7 +207,7 @@ public final class VerbsWorkBatch {
       int rkey,
       long addend) {
     addAtomic(workId, region, offset, remoteAddress, rkey, VerbsWorkCalls.FETCH_AND_ADD);
-    words[(end - 1) * WORDS + COMPARE_OR_ADD] = addend;
+    words[lastWord() + COMPARE_OR_ADD] = addend;
   }
 
   /**
@@ -190,8 +234,8 @@ public final class VerbsWorkBatch {
       long expected,
       long replacement) {
     addAtomic(workId, region, offset, remoteAddress, rkey, VerbsWorkCalls.COMPARE_AND_SWAP);
-    words[(end - 1) * WORDS + COMPARE_OR_ADD] = expected;
-    words[(end - 1) * WORDS + SWAP] = replacement;
+    words[lastWord() + COMPARE_OR_ADD] = expected;
+    words[lastWord() + SWAP] = replacement;
   }
 
   private void addAtomic(
@@ -216,144 +260,81 @@ public final class VerbsWorkBatch {
       long remoteAddress,
       int rkey,
       int opcode) {
-    int index = end;
-    if (index == capacity) {
-      throw new IllegalStateException("the batch is full with " + capacity + " requests");
-    }
+    int at = nextWord();
     Objects.checkFromIndexSize(offset, lengthBytes, region.lengthBytes());
     if (lengthBytes <= 0 || lengthBytes > MOST_BYTES) {
       throw new IllegalArgumentException("lengthBytes: wanted 1 to 2^32-1, got " + lengthBytes);
     }
-    if (current != region) {
-      beginRun(region);
-    }
     if (lengthBytes > longest) {
       longest = lengthBytes;
     }
-    end = index + 1;
-    workIds[index] = workId;
+    accept(workId, region);
     long[] to = words;
-    int at = index * WORDS;
     to[at + LOCAL_ADDRESS] = region.address() + offset;
     to[at + REMOTE_ADDRESS] = remoteAddress;
     to[at + LENGTH_AND_LKEY] = VerbsWorkCalls.pair((int) lengthBytes, region.lkey());
     to[at + RKEY_AND_OPCODE] = VerbsWorkCalls.pair(rkey, opcode);
   }
 
-  private void beginRun(VerbsMemoryRegion region) {
-    current = region;
-    runRegions[runs] = region;
-    runStarts[runs++] = end;
+  private void addInline(long workId, ByteBuffer data, long remoteAddress, int rkey, int opcode) {
+    int at = nextWord();
+    int bytes = data.remaining();
+    if (bytes > extraBytes()) {
+      throw new IllegalArgumentException(
+          bytes + " bytes inline; this batch has room for " + extraBytes() + " in a request");
+    }
+    long local = copyNext(data, bytes);
+    longest = Math.max(longest, bytes);
+    longestInline = Math.max(longestInline, bytes);
+    acceptWithoutMemory(workId);
+    long[] to = words;
+    to[at + LOCAL_ADDRESS] = local;
+    to[at + REMOTE_ADDRESS] = remoteAddress;
+    to[at + LENGTH_AND_LKEY] = VerbsWorkCalls.pair(bytes, 0);
+    to[at + RKEY_AND_OPCODE] = VerbsWorkCalls.pair(rkey, opcode);
+    // Without bytes there is nothing to copy, and a queue pair without inline data takes it too.
+    if (bytes > 0) {
+      mark(at, VerbsWorkCalls.pair(SIGNALED_INLINE, 0));
+    }
   }
 
-  /**
-   * How many requests wait to be posted.
-   *
-   * @return 0 or more
-   */
-  public int size() {
-    return end - first;
+  private void mark(int at, long flagsAndImmediate) {
+    words[at + FLAGS_AND_IMMEDIATE] = flagsAndImmediate;
+    marked = at + WORDS;
   }
 
-  /**
-   * Whether nothing waits to be posted.
-   *
-   * @return true if it is empty
-   */
-  public boolean isEmpty() {
-    return end == first;
-  }
-
-  /**
-   * How many more requests fit now; all of the capacity once it has been posted whole.
-   *
-   * @return 0 or more
-   */
-  public int room() {
-    return capacity - end;
-  }
-
-  /**
-   * Whether nothing more fits.
-   *
-   * @return true if it is full
-   */
-  public boolean isFull() {
-    return end == capacity;
-  }
-
-  /** Forgets what waits. */
+  @Override
   public void clear() {
-    first = 0;
-    end = 0;
+    super.clear();
+    for (int at = FLAGS_AND_IMMEDIATE; at < marked; at += WORDS) {
+      words[at] = SIGNALED;
+    }
+    marked = 0;
     longest = 0;
-    firstRun = 0;
-    runs = 0;
-    current = null;
-  }
-
-  int first() {
-    return first;
+    longestInline = 0;
   }
 
   long longestBytes() {
     return longest;
   }
 
-  int firstRun() {
-    return firstRun;
+  int longestInlineBytes() {
+    return longestInline;
   }
 
-  /** Where a run ends, among the next {@code count} requests and counted from the first of them. */
-  int runEnd(int run, int count) {
-    return run + 1 < runs ? Math.min(count, runStarts[run + 1] - first) : count;
+  @Override
+  int requestWords() {
+    return WORDS;
   }
 
-  VerbsMemoryRegion runRegion(int run) {
-    return runRegions[run];
+  @Override
+  int call(long pair, int count) {
+    return VerbsWorkCalls.post(pair, firstAddress(), count, acceptedAddress());
   }
 
-  long addressOf(int index) {
-    return address + (long) index * REQUEST_BYTES;
-  }
-
-  /** Where a post writes how many requests it has taken. */
-  long acceptedAddress() {
-    buffer.putInt(capacity * REQUEST_BYTES, 0);
-    return addressOf(capacity);
-  }
-
-  int accepted() {
-    return buffer.getInt(capacity * REQUEST_BYTES);
-  }
-
-  /** Gives the next requests their ids, from {@code id} on, and puts them where a post reads. */
-  void writeOut(int count, long id) {
-    long[] to = words;
-    int from = first * WORDS;
-    int until = from + count * WORDS;
-    long next = id;
-    for (int at = from; at < until; at += WORDS) {
-      to[at + ID] = next;
-      next += WorkLedger.STEP;
-    }
-    copy.put(from, to, from, until - from);
-  }
-
-  /** Copies the callers' numbers of the next requests, from the {@code skip}-th on. */
-  void copyWorkIds(int skip, long[] to, int at, int count) {
-    System.arraycopy(workIds, first + skip, to, at, count);
-  }
-
-  /** Drops the first requests, which the queue pair has taken. */
-  void taken(int count) {
-    first += count;
-    while (firstRun + 1 < runs && runStarts[firstRun + 1] <= first) {
-      firstRun++;
-    }
-    if (first == end) {
-      clear();
-    }
+  @Override
+  String callName() {
+    return "ibv_post_send";
   }
 
   @Override

@@ -20,6 +20,9 @@ final class VerbsWorkCalls {
   /** RDMA READ's opcode. */
   static final int READ = verbs.METRALE_IBV_WR_RDMA_READ;
 
+  /** A message's opcode. */
+  static final int SEND = verbs.METRALE_IBV_WR_SEND;
+
   /** The atomic operations' opcodes. */
   static final int FETCH_AND_ADD = verbs.METRALE_IBV_WR_ATOMIC_FETCH_AND_ADD;
 
@@ -27,6 +30,12 @@ final class VerbsWorkCalls {
 
   /** Asks for a completion. */
   static final int SIGNALED = verbs.METRALE_IBV_SEND_SIGNALED;
+
+  /** Copies the bytes at the post; their memory is not looked at afterwards. */
+  static final int INLINE = verbs.METRALE_IBV_SEND_INLINE;
+
+  /** A completion's flag: it has immediate data. */
+  static final int HAS_IMMEDIATE = verbs.METRALE_IBV_WC_WITH_IMM;
 
   /** The statuses that have a meaning of their own here. */
   static final int SUCCESS = verbs.METRALE_IBV_WC_SUCCESS;
@@ -74,6 +83,22 @@ final class VerbsWorkCalls {
   /** The number of requests taken, or a negated errno; {@code accepted} has the number then. */
   static int post(long pair, long requests, int count, long accepted) {
     return verbs.metrale_ibv_post_send_flat(pair, requests, count, accepted);
+  }
+
+  /** As {@link #post}, for the receive queue. */
+  static int postReceives(long pair, long requests, int count, long accepted) {
+    return verbs.metrale_ibv_post_recv_flat(pair, requests, count, accepted);
+  }
+
+  /** The opcode that does the same with immediate data; negative if there is none. */
+  static int withImmediate(int opcode) {
+    return switch (opcode) {
+      case verbs.METRALE_IBV_WR_SEND, verbs.METRALE_IBV_WR_SEND_WITH_IMM ->
+          verbs.METRALE_IBV_WR_SEND_WITH_IMM;
+      case verbs.METRALE_IBV_WR_RDMA_WRITE, verbs.METRALE_IBV_WR_RDMA_WRITE_WITH_IMM ->
+          verbs.METRALE_IBV_WR_RDMA_WRITE_WITH_IMM;
+      default -> -1;
+    };
   }
 
   static int poll(long queue, long completions, int capacity) {

@@ -11,17 +11,29 @@ public record VerbsWorkStatus(int code) {
   /** Done. */
   public static final VerbsWorkStatus SUCCESS = new VerbsWorkStatus(0);
 
+  /** A message did not fit into the memory of the receive request; Soft-RoCE says 2. */
+  public static final VerbsWorkStatus LOCAL_LENGTH = new VerbsWorkStatus(1);
+
   /** The local range or key is wrong. */
   public static final VerbsWorkStatus LOCAL_PROTECTION = new VerbsWorkStatus(4);
 
   /** Not done because one before it failed. */
   public static final VerbsWorkStatus FLUSHED = new VerbsWorkStatus(5);
 
+  /**
+   * The peer could not do it: a right is missing, or a message is too long for its receive request,
+   * for which Soft-RoCE says 11.
+   */
+  public static final VerbsWorkStatus REMOTE_INVALID_REQUEST = new VerbsWorkStatus(9);
+
   /** The peer does not allow it: key, range or right. */
   public static final VerbsWorkStatus REMOTE_ACCESS = new VerbsWorkStatus(10);
 
   /** The peer did not answer. */
   public static final VerbsWorkStatus RETRIES_EXCEEDED = new VerbsWorkStatus(12);
+
+  /** The peer had no receive request, as often as it was tried. */
+  public static final VerbsWorkStatus RECEIVER_NOT_READY = new VerbsWorkStatus(13);
 
   private static final List<String> SYMBOLS =
       List.of(

@@ -1,13 +1,15 @@
 package org.metrale.gpu.verbs;
 
+import java.util.concurrent.atomic.AtomicReference;
+
 /**
- * What one send queue has in flight: its credits, the callers' numbers, the regions it holds open
- * and its first error.
+ * What one queue of a queue pair has in flight: its credits, the callers' numbers and the regions
+ * it holds open.
  *
  * <p>Requests are numbered in the order in which they are posted, and completions come in that
  * order, each exactly once. A completion's id has the number's lower 48 bits above, so that ids
- * count up in steps and wrap by themselves, and below them the 16 bits of the queue pair's place
- * among those of its completion queue.
+ * count up in steps and wrap by themselves, and below them the 16 bits of the queue's place among
+ * those of its completion queue: even for a send queue, odd for a receive queue.
  *
  * <p>Neighbouring requests of one region hold it open together: one counter step for all of them.
  */
@@ -23,6 +25,10 @@ final class WorkLedger {
   private static final long CALL_NANOS = 1_000_000_000;
 
   private final CallLock lock = new CallLock();
+
+  /** What failed first in the queue pair, whose two queues share it. */
+  private final AtomicReference<VerbsWorkException> firstError;
+
   private final int depth;
   private final int mask;
   private final long[] workIds;
@@ -36,10 +42,10 @@ final class WorkLedger {
   private long retired;
   private long holdsBegun;
   private long holdsEnded;
-  private VerbsWorkException firstError;
 
-  WorkLedger(int depth) {
+  WorkLedger(int depth, AtomicReference<VerbsWorkException> firstError) {
     this.depth = depth;
+    this.firstError = firstError;
     int ring = Integer.highestOneBit(Math.max(1, depth - 1)) << 1;
     this.mask = ring - 1;
     this.workIds = new long[ring];
@@ -53,6 +59,11 @@ final class WorkLedger {
 
   static int placeOf(long id) {
     return (int) (id & (STEP - 1));
+  }
+
+  /** Whether an id is that of a receive request. */
+  static boolean isReceive(long id) {
+    return (id & 1) != 0;
   }
 
   private long idOf(long number) {
@@ -72,15 +83,6 @@ final class WorkLedger {
     }
   }
 
-  VerbsWorkException firstError() {
-    boolean inside = lock.enter();
-    try {
-      return firstError;
-    } finally {
-      leave(inside);
-    }
-  }
-
   private void leave(boolean inside) {
     if (inside) {
       lock.leave();
@@ -88,7 +90,7 @@ final class WorkLedger {
   }
 
   /** Posts what the credits allow; the number taken, or {@link #ENDED}. */
-  int post(long pair, VerbsWorkBatch batch) {
+  int post(long pair, VerbsRequests batch) {
     if (!lock.enter()) {
       return ENDED;
     }
@@ -100,8 +102,7 @@ final class WorkLedger {
     }
   }
 
-  private int postInside(long pair, VerbsWorkBatch batch, int count) {
-    int first = batch.first();
+  private int postInside(long pair, VerbsRequests batch, int count) {
     batch.writeOut(count, idOf(posted));
     int at = (int) posted & mask;
     int untilEnd = Math.min(count, workIds.length - at);
@@ -110,7 +111,7 @@ final class WorkLedger {
       batch.copyWorkIds(untilEnd, workIds, 0, count - untilEnd);
     }
     hold(batch, count);
-    int code = VerbsWorkCalls.post(pair, batch.addressOf(first), count, batch.acceptedAddress());
+    int code = batch.call(pair, count);
     if (code == count) {
       posted += count;
       batch.taken(count);
@@ -120,24 +121,26 @@ final class WorkLedger {
   }
 
   /** The library took less than the credits allow: what it took stands, the rest is given back. */
-  private int partial(VerbsWorkBatch batch, int count, int code) {
+  private int partial(VerbsRequests batch, int count, int code) {
     int taken = batch.accepted();
     posted += taken;
     trimHolds();
     batch.taken(taken);
     if (code < 0 && !VerbsWorkCalls.isQueueFull(code)) {
-      VerbsCalls.check("ibv_post_send", code, "requests=" + count + " taken=" + taken);
+      VerbsCalls.check(batch.callName(), code, "requests=" + count + " taken=" + taken);
     }
     return taken;
   }
 
-  private void hold(VerbsWorkBatch batch, int count) {
+  private void hold(VerbsRequests batch, int count) {
     int begun = 0;
     try {
       int done = 0;
       for (int run = batch.firstRun(); done < count; run++) {
         VerbsMemoryRegion region = batch.runRegion(run);
-        region.pin();
+        if (region != null) {
+          region.pin();
+        }
         done = batch.runEnd(run, count);
         int at = (int) (holdsBegun + begun) & mask;
         heldRegions[at] = region;
@@ -146,7 +149,7 @@ final class WorkLedger {
       }
     } catch (IllegalStateException closed) {
       for (int i = 0; i < begun; i++) {
-        heldRegions[(int) (holdsBegun + i) & mask].unpin();
+        letGo((int) (holdsBegun + i) & mask);
       }
       throw closed;
     }
@@ -165,7 +168,7 @@ final class WorkLedger {
         heldUntil[at] = Math.min(heldUntil[at], posted - 1);
         return;
       }
-      heldRegions[at].unpin();
+      letGo(at);
       holdsBegun--;
     }
   }
@@ -241,16 +244,26 @@ final class WorkLedger {
   }
 
   private void failed(VerbsCompletions completions, int index) {
-    if (firstError == null && completions.status(index) != VerbsWorkCalls.FLUSHED) {
-      firstError = completions.rawFailure(index);
+    if (firstError.get() == null && completions.status(index) != VerbsWorkCalls.FLUSHED) {
+      firstError.set(completions.rawFailure(index));
+      completions.failed(index, null);
+    } else {
+      completions.failed(index, firstError.get());
     }
-    completions.failed(index, firstError);
   }
 
   private void release() {
     while (holdsEnded < holdsBegun && heldUntil[(int) holdsEnded & mask] < retired) {
-      heldRegions[(int) holdsEnded & mask].unpin();
+      letGo((int) holdsEnded & mask);
       holdsEnded++;
+    }
+  }
+
+  /** Ends a hold; those of requests without memory hold nothing. */
+  private void letGo(int at) {
+    VerbsMemoryRegion region = heldRegions[at];
+    if (region != null) {
+      region.unpin();
     }
   }
 

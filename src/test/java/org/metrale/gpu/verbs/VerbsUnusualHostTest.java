@@ -25,6 +25,7 @@ import org.metrale.gpu.SoftwareHost;
 final class VerbsUnusualHostTest {
   private static final Duration LIMIT = Duration.ofSeconds(20);
   private static final int BYTES = 10_000;
+  private static final int RECEIVES = 16;
 
   @ParameterizedTest
   @CsvSource({
@@ -39,6 +40,9 @@ final class VerbsUnusualHostTest {
     "FORGOTTEN_MEMORY, ibv.devices = 2",
     "RESTING, ibv.devices = 2",
     "FRUGAL, ibv.devices = 2",
+    "FRUGAL_MESSAGES, ibv.devices = 2",
+    "FULL_RECEIVES, fault = ibverbs.ibv_post_recv device=1 call=2 code=12",
+    "LITTLE_INLINE, ibv.max_inline_bytes = 20",
     "FORKS, ibv.devices = 2",
     "LATE_FORKS, fault = ibverbs.ibv_fork_init code=22",
     "NO_PAGING, ibv.devices = 2",
@@ -205,6 +209,48 @@ final class VerbsUnusualHostTest {
         }
       }
     },
+    /** The same with messages and the requests that receive them. */
+    FRUGAL_MESSAGES {
+      @Override
+      void run() throws Exception {
+        com.sun.management.ThreadMXBean threads =
+            (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long self = Thread.currentThread().getId();
+        try (Two two = new Two(VerbsPath.DEFAULT)) {
+          long fewest = Long.MAX_VALUE;
+          for (int round = 0; round < 20; round++) {
+            long before = threads.getThreadAllocatedBytes(self);
+            for (int i = 0; i < 50; i++) {
+              two.exchange();
+            }
+            fewest = Math.min(fewest, threads.getThreadAllocatedBytes(self) - before);
+          }
+          assertEquals(0, fewest / (50 * 2 * RECEIVES), "bytes allocated for a request");
+        }
+      }
+    },
+    FULL_RECEIVES {
+      @Override
+      void run() throws Exception {
+        try (Two two = new Two(VerbsPath.DEFAULT)) {
+          two.exchange();
+          two.receives.receive(1, two.far, 0, 8);
+          assertEquals(0, two.server.pair.post(two.receives));
+          assertEquals(0, two.server.pair.receivesInFlight());
+          assertEquals(1, two.server.pair.post(two.receives));
+        }
+      }
+    },
+    /** No device says how much it takes before it is asked for too much. */
+    LITTLE_INLINE {
+      @Override
+      void run() throws Exception {
+        try (Two two = new Two(VerbsPath.DEFAULT)) {
+          assertEquals(16, two.client.pair.maxInlineBytes());
+          two.exchange();
+        }
+      }
+    },
     FORKS {
       @Override
       void run() throws Exception {
@@ -265,7 +311,9 @@ final class VerbsUnusualHostTest {
   private static final class Two implements AutoCloseable {
     final VerbsEnd client;
     final VerbsEnd server;
-    final VerbsWorkBatch batch = VerbsWorkBatch.allocate(64);
+    final VerbsWorkBatch batch = VerbsWorkBatch.allocate(64, 8);
+    final VerbsReceiveBatch receives = VerbsReceiveBatch.allocate(RECEIVES);
+    private final ByteBuffer data = ByteBuffer.allocate(8);
     private final VerbsCompletions done = VerbsCompletions.allocate(64);
     private final VerbsMemoryRegion near;
     private final VerbsMemoryRegion far;
@@ -278,10 +326,14 @@ final class VerbsUnusualHostTest {
       List<String> names = VerbsDevice.list();
       client =
           new VerbsEnd(
-              names.get(0), new VerbsQueueSettings(64, VerbsAccess.LOCAL_READ, path), completions);
+              names.get(0),
+              new VerbsQueueSettings(64, VerbsAccess.LOCAL_READ, path).withInline(64),
+              completions);
       server =
           new VerbsEnd(
-              names.get(1), new VerbsQueueSettings(2, VerbsAccess.READ_WRITE, path), completions);
+              names.get(1),
+              new VerbsQueueSettings(2, VerbsAccess.READ_WRITE, path).withReceives(RECEIVES),
+              completions);
       VerbsRemote toClient = client.remote();
       client.connect(server.remote());
       server.connect(toClient);
@@ -314,6 +366,33 @@ final class VerbsUnusualHostTest {
         batch.read(i, near, i, 1, far.address(), far.rkey());
       }
       client.pair.post(batch);
+    }
+
+    /** Messages of both kinds, each received and looked at. */
+    void exchange() throws InterruptedException {
+      for (int i = 0; i < RECEIVES; i++) {
+        receives.receive(i, far, 8 * i, 8);
+        if (i % 2 == 0) {
+          batch.send(i, near, 8 * i, 8);
+        } else {
+          batch.sendInline(i, data.clear());
+        }
+        batch.immediate(i);
+      }
+      assertEquals(RECEIVES, server.pair.post(receives));
+      assertEquals(RECEIVES, client.pair.post(batch));
+      int seen = 0;
+      while (seen < RECEIVES) {
+        int count = server.completions.poll(done, LIMIT);
+        for (int i = 0; i < count; i++, seen++) {
+          if (done.immediate(i) != seen || done.operation(i) != VerbsOperation.RECEIVE) {
+            throw new AssertionError(seen + ": " + done.immediate(i));
+          }
+        }
+      }
+      for (int left = RECEIVES; left > 0; ) {
+        left -= client.completions.poll(done, LIMIT);
+      }
     }
 
     void moveMany(int requests) throws InterruptedException {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -15,7 +16,7 @@ import org.metrale.gpu.SoftwareHost;
 @Tag("emulator")
 @Timeout(60)
 final class WorkLedgerTest {
-  private final WorkLedger ledger = new WorkLedger(4);
+  private final WorkLedger ledger = new WorkLedger(4, new AtomicReference<>());
   private final VerbsCompletions done = VerbsCompletions.allocate(8);
 
   @BeforeAll

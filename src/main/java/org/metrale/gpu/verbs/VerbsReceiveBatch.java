@@ -1,0 +1,103 @@
+package org.metrale.gpu.verbs;
+
+import java.util.Objects;
+
+/**
+ * Receive requests on their way to a queue pair: room for what its peer sends. Each is used for one
+ * message of the peer, or for one of its writes with immediate data, in the order in which they
+ * were posted.
+ *
+ * <p>A batch is filled, posted (perhaps in parts, when the queue is full) and is then empty again.
+ * Nothing is allocated after it was made.
+ *
+ * <p><b>Ownership:</b> what is in it is not in flight: a region may be closed before it is posted,
+ * and the post says so then.
+ *
+ * <p><b>Threading:</b> one thread at a time.
+ *
+ * <pre>
+ *   0       8            16     20   24
+ *   +-------+------------+------+----+
+ *   | wr id | local addr | len. |lkey|
+ *   +-------+------------+------+----+
+ * </pre>
+ */
+public final class VerbsReceiveBatch extends VerbsRequests {
+  /** Bytes of one request in the buffer. */
+  static final int REQUEST_BYTES = 24;
+
+  // In words of 8 bytes.
+  private static final int WORDS = REQUEST_BYTES / Long.BYTES;
+  private static final int LOCAL_ADDRESS = 1;
+  private static final int LENGTH_AND_LKEY = 2;
+
+  private VerbsReceiveBatch(int capacity) {
+    super(capacity, WORDS, 0);
+  }
+
+  /**
+   * Makes an empty batch.
+   *
+   * @param capacity how many requests fit, from 1
+   * @return the batch
+   * @throws IllegalArgumentException if {@code capacity} is below 1
+   */
+  public static VerbsReceiveBatch allocate(int capacity) {
+    return new VerbsReceiveBatch(capacity);
+  }
+
+  /**
+   * Adds room for a message of at most so many bytes. A longer one fails at both ends. Data of a
+   * write with immediate data goes where the write says, and leaves this memory as it is.
+   *
+   * @param workId the caller's number for it
+   * @param region the memory that a message goes to, registered for local write
+   * @param offset where in the region, in bytes
+   * @param lengthBytes how long a message may be, from 1 to 2^32-1
+   * @throws IndexOutOfBoundsException if the range is not inside the region
+   * @throws IllegalStateException if the batch is full
+   */
+  public void receive(long workId, VerbsMemoryRegion region, long offset, long lengthBytes) {
+    int at = nextWord();
+    Objects.checkFromIndexSize(offset, lengthBytes, region.lengthBytes());
+    if (lengthBytes <= 0 || lengthBytes > MOST_BYTES) {
+      throw new IllegalArgumentException("lengthBytes: wanted 1 to 2^32-1, got " + lengthBytes);
+    }
+    accept(workId, region);
+    words[at + LOCAL_ADDRESS] = region.address() + offset;
+    words[at + LENGTH_AND_LKEY] = VerbsWorkCalls.pair((int) lengthBytes, region.lkey());
+  }
+
+  /**
+   * Adds a request without memory: for a message without bytes, or a write with immediate data.
+   *
+   * @param workId the caller's number for it
+   * @throws IllegalStateException if the batch is full
+   */
+  public void receive(long workId) {
+    int at = nextWord();
+    acceptWithoutMemory(workId);
+    words[at + LOCAL_ADDRESS] = 0;
+    words[at + LENGTH_AND_LKEY] = 0;
+  }
+
+  @Override
+  int requestWords() {
+    return WORDS;
+  }
+
+  @Override
+  int call(long pair, int count) {
+    return VerbsWorkCalls.postReceives(pair, firstAddress(), count, acceptedAddress());
+  }
+
+  @Override
+  String callName() {
+    return "ibv_post_recv";
+  }
+
+  @Override
+  public String toString() {
+    return size() + " receive requests";
+  }
+}

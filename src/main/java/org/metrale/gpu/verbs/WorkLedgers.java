@@ -1,0 +1,61 @@
+package org.metrale.gpu.verbs;
+
+import java.util.concurrent.atomic.AtomicReference;
+import org.metrale.verbs.ibv_qp;
+
+/** What a queue pair's two queues have in flight, and what failed first in either. */
+final class WorkLedgers {
+  private final AtomicReference<VerbsWorkException> firstError = new AtomicReference<>();
+  private final WorkLedger sends;
+  private final WorkLedger receives;
+
+  WorkLedgers(int sendDepth, int receiveDepth) {
+    this.sends = new WorkLedger(sendDepth, firstError);
+    this.receives = new WorkLedger(receiveDepth, firstError);
+  }
+
+  WorkLedger sends() {
+    return sends;
+  }
+
+  WorkLedger receives() {
+    return receives;
+  }
+
+  /** How many completions there may be at the same time. */
+  int depth() {
+    return sends.depth() + receives.depth();
+  }
+
+  /** The first real error; null if there is none. */
+  VerbsWorkException firstError() {
+    return firstError.get();
+  }
+
+  /** Posts receive requests as far as there is room for them; {@link WorkLedger#ENDED}. */
+  int post(long pair, VerbsReceiveBatch batch) {
+    if (receives.depth() == 0) {
+      throw new IllegalArgumentException(
+          "the queue pair was made without receives: VerbsQueueSettings.withReceives");
+    }
+    return receives.post(pair, batch);
+  }
+
+  /** Whether no call is inside, or ends in time. */
+  boolean awaitIdle() {
+    return sends.awaitIdle() && receives.awaitIdle();
+  }
+
+  /** Ends posts and completions; false if a call does not end in time. */
+  boolean end() {
+    boolean ended = sends.end();
+    return receives.end() && ended;
+  }
+
+  /** Destroys the queue pair; then nothing of it is in flight, and its regions are let go. */
+  void destroy(ibv_qp pair) {
+    VerbsObjectCalls.destroyQueuePair(pair);
+    sends.abandon();
+    receives.abandon();
+  }
+}
