@@ -180,15 +180,14 @@ final class NvtxRecordTest {
   }
 
   @Test
-  void isFreeWithoutTool() throws Exception {
+  void allocatesNothingWithoutTool() throws Exception {
     ForkedJvm.Result result =
         ForkedJvm.running(NvtxScenario.class, "cost")
             .options("-XX:TieredStopAtLevel=4")
             .run()
             .succeeded();
     assertEquals("0", result.value("bytesPerRange"));
-    // Measured: below 0.1 ns; a busy machine is allowed some.
-    assertTrue(Long.parseLong(result.value("picosPerRange")) < 1_500, result.output());
+    // What it costs in time is a benchmark's.
   }
 
   @Test

@@ -107,47 +107,29 @@ public final class NvtxScenario {
 
   /** Pairs of a registered name while a tool takes them. */
   private static void attached() {
-    com.sun.management.ThreadMXBean threads =
-        (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
-    long thread = Thread.currentThread().getId();
-    long fewest = Long.MAX_VALUE;
-    long best = Long.MAX_VALUE;
-    int rounds = 1_000_000;
-    for (int i = 0; i < 12; i++) {
-      long bytes = threads.getThreadAllocatedBytes(thread);
-      long start = System.nanoTime();
-      loop(rounds);
-      best = Math.min(best, System.nanoTime() - start);
-      fewest = Math.min(fewest, threads.getThreadAllocatedBytes(thread) - bytes);
-    }
-    say("picosPerRange", 1000 * best / rounds);
-    say("bytesPerRange", fewest / rounds);
+    say("bytesPerRange", bytesPerRange(12, 1_000_000));
   }
 
   private static void cost() {
     for (int i = 0; i < 5; i++) {
       loop(2_000_000);
     }
+    say("bytesPerRange", bytesPerRange(5, 20_000_000));
+  }
+
+  /** The fewest of some times, so that what the JVM does meanwhile does not count. */
+  private static long bytesPerRange(int times, int rounds) {
     com.sun.management.ThreadMXBean threads =
         (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     long thread = Thread.currentThread().getId();
     threads.getThreadAllocatedBytes(thread);
-    int rounds = 20_000_000;
-    long best = Long.MAX_VALUE;
-    long empty = Long.MAX_VALUE;
-    long allocated = Long.MAX_VALUE;
-    for (int i = 0; i < 5; i++) {
+    long fewest = Long.MAX_VALUE;
+    for (int i = 0; i < times; i++) {
       long bytes = threads.getThreadAllocatedBytes(thread);
-      long start = System.nanoTime();
       loop(rounds);
-      best = Math.min(best, System.nanoTime() - start);
-      allocated = Math.min(allocated, threads.getThreadAllocatedBytes(thread) - bytes);
-      start = System.nanoTime();
-      emptyLoop(rounds);
-      empty = Math.min(empty, System.nanoTime() - start);
+      fewest = Math.min(fewest, threads.getThreadAllocatedBytes(thread) - bytes);
     }
-    say("picosPerRange", Math.round(1000.0 * (best - empty) / rounds));
-    say("bytesPerRange", allocated / rounds);
+    return fewest / rounds;
   }
 
   private static volatile int sink;
@@ -159,14 +141,6 @@ public final class NvtxScenario {
       try (NvtxRange range = DOMAIN.push(DECODE)) {
         sum += i ^ sum << 1;
       }
-    }
-    sink = sum;
-  }
-
-  private static void emptyLoop(int rounds) {
-    int sum = 0;
-    for (int i = 0; i < rounds; i++) {
-      sum += i ^ sum << 1;
     }
     sink = sum;
   }
