@@ -190,21 +190,16 @@ final class VerbsUnusualHostTest {
     FRUGAL {
       @Override
       void run() throws Exception {
-        com.sun.management.ThreadMXBean threads =
-            (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
-        long self = Thread.currentThread().getId();
         try (Two two = new Two(VerbsPath.DEFAULT)) {
-          long fewest = Long.MAX_VALUE;
-          for (int round = 0; round < 20; round++) {
-            long before = threads.getThreadAllocatedBytes(self);
-            for (int i = 0; i < 100; i++) {
-              two.fill(16);
-              for (int left = 16; left > 0; ) {
-                left -= two.client.completions.poll(two.done, LIMIT);
-              }
-            }
-            fewest = Math.min(fewest, threads.getThreadAllocatedBytes(self) - before);
-          }
+          long fewest =
+              fewestBytes(
+                  100,
+                  () -> {
+                    two.fill(16);
+                    for (int left = 16; left > 0; ) {
+                      left -= two.client.completions.poll(two.done, LIMIT);
+                    }
+                  });
           assertEquals(0, fewest / 1600, "bytes allocated for a request");
         }
       }
@@ -213,18 +208,8 @@ final class VerbsUnusualHostTest {
     FRUGAL_MESSAGES {
       @Override
       void run() throws Exception {
-        com.sun.management.ThreadMXBean threads =
-            (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
-        long self = Thread.currentThread().getId();
         try (Two two = new Two(VerbsPath.DEFAULT)) {
-          long fewest = Long.MAX_VALUE;
-          for (int round = 0; round < 20; round++) {
-            long before = threads.getThreadAllocatedBytes(self);
-            for (int i = 0; i < 50; i++) {
-              two.exchange();
-            }
-            fewest = Math.min(fewest, threads.getThreadAllocatedBytes(self) - before);
-          }
+          long fewest = fewestBytes(50, two::exchange);
           assertEquals(0, fewest / (50 * 2 * RECEIVES), "bytes allocated for a request");
         }
       }
@@ -425,6 +410,26 @@ final class VerbsUnusualHostTest {
       client.close();
       server.close();
     }
+  }
+
+  /** What this thread allocates for so many times, at least: the JVM's own work comes and goes. */
+  private static long fewestBytes(int times, Repeated work) throws Exception {
+    com.sun.management.ThreadMXBean threads =
+        (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+    long self = Thread.currentThread().getId();
+    long fewest = Long.MAX_VALUE;
+    for (int round = 0; round < 20; round++) {
+      long before = threads.getThreadAllocatedBytes(self);
+      for (int i = 0; i < times; i++) {
+        work.run();
+      }
+      fewest = Math.min(fewest, threads.getThreadAllocatedBytes(self) - before);
+    }
+    return fewest;
+  }
+
+  private interface Repeated {
+    void run() throws Exception;
   }
 
   /** Runs one case. */
