@@ -53,20 +53,30 @@ struct metrale_nccl_work {
     cudaStream_t stream;
 };
 
+#define METRALE_FUNCTION(index, name) metrale_index_##name = index,
+enum metrale_nccl_index {
+#include METRALE_FUNCTIONS
+};
+#undef METRALE_FUNCTION
+
 __attribute__((always_inline)) static inline ncclResult_t
 metrale_nccl_call(const metrale_nccl_work &w)
 {
     switch (w.kind) {
     case METRALE_ALL_REDUCE:
-        return ncclAllReduce(w.send, w.recv, w.count, w.type, w.op, w.comm, w.stream);
+        return METRALE_OPENED(ncclAllReduce)(w.send, w.recv, w.count, w.type, w.op, w.comm,
+                                             w.stream);
     case METRALE_BROADCAST:
-        return ncclBroadcast(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream);
+        return METRALE_OPENED(ncclBroadcast)(w.send, w.recv, w.count, w.type, w.peer, w.comm,
+                                             w.stream);
     case METRALE_REDUCE:
-        return ncclReduce(w.send, w.recv, w.count, w.type, w.op, w.peer, w.comm, w.stream);
+        return METRALE_OPENED(ncclReduce)(w.send, w.recv, w.count, w.type, w.op, w.peer, w.comm,
+                                          w.stream);
     case METRALE_ALL_GATHER:
-        return ncclAllGather(w.send, w.recv, w.count, w.type, w.comm, w.stream);
+        return METRALE_OPENED(ncclAllGather)(w.send, w.recv, w.count, w.type, w.comm, w.stream);
     case METRALE_REDUCE_SCATTER:
-        return ncclReduceScatter(w.send, w.recv, w.count, w.type, w.op, w.comm, w.stream);
+        return METRALE_OPENED(ncclReduceScatter)(w.send, w.recv, w.count, w.type, w.op, w.comm,
+                                                 w.stream);
     case METRALE_ALL_TO_ALL:
         return ncclAlltoAll(w.send, w.recv, w.count, w.type, w.comm, w.stream);
     case METRALE_GATHER:
@@ -74,9 +84,9 @@ metrale_nccl_call(const metrale_nccl_work &w)
     case METRALE_SCATTER:
         return ncclScatter(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream);
     case METRALE_SEND:
-        return ncclSend(w.send, w.count, w.type, w.peer, w.comm, w.stream);
+        return METRALE_OPENED(ncclSend)(w.send, w.count, w.type, w.peer, w.comm, w.stream);
     case METRALE_RECEIVE:
-        return ncclRecv(w.recv, w.count, w.type, w.peer, w.comm, w.stream);
+        return METRALE_OPENED(ncclRecv)(w.recv, w.count, w.type, w.peer, w.comm, w.stream);
     default:
         return ncclInvalidArgument;
     }
@@ -147,12 +157,6 @@ static inline ncclResult_t metrale_nccl_grouped(const metrale_nccl_operation *o,
                               stream};
     return metrale_nccl_call(work);
 }
-
-#define METRALE_FUNCTION(index, name) metrale_index_##name = index,
-enum metrale_nccl_index {
-#include METRALE_FUNCTIONS
-};
-#undef METRALE_FUNCTION
 
 /* Ends a group however its user leaves it. */
 class metrale_nccl_group
