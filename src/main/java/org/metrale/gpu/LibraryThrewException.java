@@ -5,7 +5,7 @@ package org.metrale.gpu;
  *
  * <p>What the library was doing was broken off there: it has cleaned up behind itself as far as its
  * own code does so, and its state is unknown from here on. So is what the call was given to fill or
- * to change: it is neither to be used nor to be ended, as that could wait for ever.
+ * to change: it may be of no use, and to end it may wait for ever.
  */
 public final class LibraryThrewException extends GpuException {
   private static final long serialVersionUID = 1L;
