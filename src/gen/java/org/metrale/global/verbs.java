@@ -689,7 +689,7 @@ private static native @Cast("bool") boolean metrale_table_exports(String symbol)
 private static native int metrale_table_count();
 private static native String metrale_table_name(int index);
 private static native @Cast("bool") boolean metrale_table_bound(int index);
-private static native int metrale_table_version();
+private static native int metrale_table_version() throws org.metrale.gpu.LibraryThrewException;
 static {
     metrale_table_attach();
     org.metrale.gpu.NativeLibrary.attach("ibverbs",

@@ -64,19 +64,15 @@ metrale_nccl_call(const metrale_nccl_work &w)
 {
     switch (w.kind) {
     case METRALE_ALL_REDUCE:
-        return METRALE_OPENED(ncclAllReduce)(w.send, w.recv, w.count, w.type, w.op, w.comm,
-                                             w.stream);
+        return ncclAllReduce(w.send, w.recv, w.count, w.type, w.op, w.comm, w.stream);
     case METRALE_BROADCAST:
-        return METRALE_OPENED(ncclBroadcast)(w.send, w.recv, w.count, w.type, w.peer, w.comm,
-                                             w.stream);
+        return ncclBroadcast(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream);
     case METRALE_REDUCE:
-        return METRALE_OPENED(ncclReduce)(w.send, w.recv, w.count, w.type, w.op, w.peer, w.comm,
-                                          w.stream);
+        return ncclReduce(w.send, w.recv, w.count, w.type, w.op, w.peer, w.comm, w.stream);
     case METRALE_ALL_GATHER:
-        return METRALE_OPENED(ncclAllGather)(w.send, w.recv, w.count, w.type, w.comm, w.stream);
+        return ncclAllGather(w.send, w.recv, w.count, w.type, w.comm, w.stream);
     case METRALE_REDUCE_SCATTER:
-        return METRALE_OPENED(ncclReduceScatter)(w.send, w.recv, w.count, w.type, w.op, w.comm,
-                                                 w.stream);
+        return ncclReduceScatter(w.send, w.recv, w.count, w.type, w.op, w.comm, w.stream);
     case METRALE_ALL_TO_ALL:
         return ncclAlltoAll(w.send, w.recv, w.count, w.type, w.comm, w.stream);
     case METRALE_GATHER:
@@ -84,9 +80,9 @@ metrale_nccl_call(const metrale_nccl_work &w)
     case METRALE_SCATTER:
         return ncclScatter(w.send, w.recv, w.count, w.type, w.peer, w.comm, w.stream);
     case METRALE_SEND:
-        return METRALE_OPENED(ncclSend)(w.send, w.count, w.type, w.peer, w.comm, w.stream);
+        return ncclSend(w.send, w.count, w.type, w.peer, w.comm, w.stream);
     case METRALE_RECEIVE:
-        return METRALE_OPENED(ncclRecv)(w.recv, w.count, w.type, w.peer, w.comm, w.stream);
+        return ncclRecv(w.recv, w.count, w.type, w.peer, w.comm, w.stream);
     default:
         return ncclInvalidArgument;
     }

@@ -2,6 +2,7 @@ package org.metrale.gpu.nccl;
 
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
+import org.metrale.gpu.LibraryThrewException;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaStream;
@@ -133,6 +134,8 @@ final class Issuing {
                   count,
                   stream.slot(),
                   stream.generation());
+    } catch (LibraryThrewException e) {
+      throw brokenOwned(mine, what, e);
     } catch (RuntimeException | Error e) {
       ring.drop(sequence);
       mine.end();
@@ -145,6 +148,14 @@ final class Issuing {
     progress.publish(sequence);
     mine.end();
     return sequence;
+  }
+
+  private NcclException brokenOwned(Owner mine, long what, LibraryThrewException thrown) {
+    try {
+      return rank.broken(FlightRing.kindOf(what).call(), thrown);
+    } finally {
+      mine.end();
+    }
   }
 
   /** The rest of the owner's way; apart, so that the compiler takes the usual way as a whole. */
@@ -282,6 +293,8 @@ final class Issuing {
       return guardedCalls
           ? guarded(name, what, send, recv, count, peer, stream, config, event)
           : call(what, send, recv, count, peer, stream, config, event);
+    } catch (LibraryThrewException e) {
+      throw rank.broken(name, e);
     } catch (RuntimeException | Error e) {
       if (rank.failure() == null) {
         // Otherwise it may still be running.
