@@ -326,6 +326,34 @@ final class RailProcessTest {
     }
   }
 
+  /** Here a process that is stopped answers nothing, reads included. */
+  @Test
+  void aPeerThatStopsKeepsNobodyAndIsFoundAgainWhenItGoesOn() throws Exception {
+    try (PeerProcess peer = peer(RailPeer.Death.NEVER);
+        RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
+        RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, RailHost.LIMIT)) {
+      Duration brief = Duration.ofSeconds(1);
+      peer.signal("STOP");
+      RailException reading =
+          assertThrows(RailException.class, () -> connected.read(memory, 0, START, BYTES, brief));
+      assertEquals(Reason.DEADLINE_PASSED, reading.reason(), reading::toString);
+      HandshakeException connecting =
+          assertThrows(HandshakeException.class, () -> peer.client().connect(rails, brief).close());
+      assertEquals(
+          HandshakeException.Reason.DEADLINE_PASSED, connecting.reason(), connecting::toString);
+      peer.signal("CONT");
+      RailPeer.poison(memory, BYTES);
+      connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
+      assertEquals("", RailPeer.fault(memory, 0, BYTES));
+      RailTakeDownCases.untilActive(connected);
+      // Of those whom it kept waiting none is left.
+      while (!peer.state().startsWith("1 ")) {
+        Thread.sleep(1);
+      }
+    }
+  }
+
   @Test
   void aPeerThatDiesInTheHandshakeLeavesNothing() throws Exception {
     for (RailPeer.Death death :
