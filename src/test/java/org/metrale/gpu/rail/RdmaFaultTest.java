@@ -23,6 +23,7 @@ import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.TestReporter;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.rail.RailException.Reason;
@@ -309,22 +310,27 @@ final class RdmaFaultTest {
     }
   }
 
+  /** This side's, which its device tells of, or the peer's, which nobody does. */
   @Order(10)
-  @Test
-  void anAddressThatMoves() throws Exception {
+  @ParameterizedTest
+  @CsvSource({"r1a, 10.77.1.1, 10.77.1.33", "r1b, 10.77.1.2, 10.77.1.34"})
+  void anAddressThatMoves(String device, String from, String to) throws Exception {
+    String move = "ip addr del %s/24 dev " + device + "; ip addr add %s/24 dev " + device;
     try (PeerProcess peer = longPeer();
         RailSet rails = rails(2, 3);
         RailMemory memory = RailMemory.allocate(rails, LONG, VerbsAccess.LOCAL_WRITE);
         ConnectedRails connected = peer.client().connect(rails, LIMIT)) {
-      Shell.run("ip addr del 10.77.1.1/24 dev r1a; ip addr add 10.77.1.33/24 dev r1a");
+      Shell.run(move.formatted(from, to));
       try {
         connected.read(memory, 0, START, LONG, LIMIT);
         assertPattern(memory, 0, LONG);
         until("the rail does not come back", () -> allActive(connected));
+        RailPeer.poison(memory, 1 << 20);
         connected.read(memory, 0, START, 1 << 20, LIMIT);
         assertPattern(memory, 0, 1 << 20);
+        assertTrue(connected.status().get(1).failures() > 0);
       } finally {
-        Shell.run("ip addr del 10.77.1.33/24 dev r1a; ip addr add 10.77.1.1/24 dev r1a");
+        Shell.run(move.formatted(to, from));
       }
     }
   }
