@@ -1,9 +1,10 @@
 /*
  * Stands before an NCCL that it is linked to and has some of its functions, of which the one that
  * METRALE_TEST_THROWS names throws a C++ exception: of a rank alone, with
- * METRALE_TEST_THROWING_RANK, where a rank is said. A communicator that is just being made is left
- * with a handle that nobody can use.
+ * METRALE_TEST_THROWING_RANK, where a rank is said, and only after METRALE_TEST_THROWS_AFTER calls.
+ * A communicator that is just being made is left with a handle that nobody can use.
  */
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -19,8 +20,12 @@ namespace
 
 bool throws(const char *function)
 {
+    static std::atomic<int> calls;
     const char *wanted = std::getenv("METRALE_TEST_THROWS");
-    return wanted != nullptr && std::strcmp(wanted, function) == 0;
+    const char *after = std::getenv("METRALE_TEST_THROWS_AFTER");
+
+    return wanted != nullptr && std::strcmp(wanted, function) == 0 &&
+           (after == nullptr || calls++ >= std::atoi(after));
 }
 
 template <class Function> Function *next(const char *function)

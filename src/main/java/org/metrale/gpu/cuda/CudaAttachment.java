@@ -81,7 +81,8 @@ public final class CudaAttachment extends NativeResource {
     if (thread != Thread.currentThread()) {
       throw new IllegalStateException(this + " is to be closed by its own thread");
     }
-    if (CudaCalls.cuCtxGetCurrent() != context.handle()) {
+    // Of two attachments to one context what is current does not tell which is the later.
+    if (!innermost || CudaCalls.cuCtxGetCurrent() != context.handle()) {
       throw new IllegalStateException(
           this + " is not what is current here: close what was attached later first");
     }

@@ -14,7 +14,6 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -422,41 +421,5 @@ class CudaStreamTest {
 
   private static CudaBuffer bare(CudaBuffer owned) {
     return CudaBuffer.of(owned.address(), owned.lengthBytes());
-  }
-
-  @Test
-  void aThreadKeepsAContextUntilItLetsGo() throws Exception {
-    long before = CudaCalls.cuCtxGetCurrent();
-    CudaAttachment attachment = context.attach();
-    try (CudaContext second = CudaContext.openPrimary(0)) {
-      assertEquals(context.address(), CudaCalls.cuCtxGetCurrent());
-      assertThrows(IllegalStateException.class, context::close);
-      FutureTask<IllegalStateException> elsewhere =
-          new FutureTask<>(() -> assertThrows(IllegalStateException.class, attachment::close));
-      new Thread(elsewhere).start();
-      assertTrue(elsewhere.get(10, TimeUnit.SECONDS).getMessage().contains("its own thread"));
-      CudaAttachment inner = second.attach();
-      try (CudaStream stream = CudaStream.create(context)) {
-        assertTrue(stream.isIdle());
-      }
-      inner.close();
-      attachment.close();
-      attachment.close();
-    }
-    assertEquals(before, CudaCalls.cuCtxGetCurrent());
-  }
-
-  @Test
-  void anAttachmentThatIsNotOnTopStays() {
-    CudaAttachment attachment = context.attach();
-    CudaContext other = CudaContext.openPrimary(1);
-    CudaAttachment inner = other.attach();
-    assertTrue(
-        assertThrows(IllegalStateException.class, attachment::close)
-            .getMessage()
-            .contains("attached later"));
-    inner.close();
-    other.close();
-    attachment.close();
   }
 }

@@ -81,6 +81,17 @@ class NcclThrowsTest {
     }
   }
 
+  /** Each rank's thread has it to itself from its third operation on. */
+  @Test
+  void anOwnersOperationThatThrowsFailsItsCommunicator() throws Exception {
+    ForkedJvm.Result result =
+        job("ncclAllReduce").environment("METRALE_TEST_THROWS_AFTER", 6).run().succeeded();
+    for (String rank : List.of("rank0", "rank1")) {
+      assertSays(result, rank, "ncclAllReduce");
+      assertEquals("OK", result.value(rank + ".close"), result.output());
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void aGroupWhoseEndThrowsFailsItsCommunicators(boolean blocking) throws Exception {
