@@ -137,6 +137,8 @@ final class Issuing {
     } catch (LibraryThrewException e) {
       throw brokenOwned(mine, what, e);
     } catch (RuntimeException | Error e) {
+      // Native memory may know this operation's stream as the last one by now.
+      mine.stream = null;
       ring.drop(sequence);
       mine.end();
       throw e;

@@ -24,6 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.LibraryUnavailableException;
 import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.cuda.CudaStream;
 
 /** What must not end the process, the watchdog, or a wait, whatever comes together. */
 @Tag("emulator")
@@ -77,6 +78,48 @@ class NcclRobustnessTest {
       assertEquals(absent.split(",")[0], result.value("group"), result.output());
       assertEquals("reached", result.value("end"));
     }
+  }
+
+  /** Has the owner of a communicator call a function that is not there, on another stream. */
+  public static final class OtherStreamJob {
+    private OtherStreamJob() {}
+
+    public static void main(String[] arguments) throws Exception {
+      try (Ranks ranks = new Ranks(2, 64, Ranks.CONFIG);
+          CudaStream other = CudaStream.create(ranks.get(0).context())) {
+        Ranks.Rank one = ranks.get(0);
+        Ranks.Rank peer = ranks.get(1);
+        NcclCommunicator communicator = one.communicator();
+        for (int i = 0; i < 200; i++) {
+          one.reduce();
+          peer.reduce();
+        }
+        try {
+          communicator.broadcast(
+              one.send().buffer(), one.recv().buffer(), 1, NcclDataType.INT8, 0, other);
+        } catch (LibraryUnavailableException e) {
+          System.out.println("missing=" + e.function());
+        }
+        long waiting = one.reduce();
+        System.out.println("other.idle=" + other.isIdle());
+        peer.reduce();
+        System.out.println("ended=" + communicator.operation(waiting).await(Ranks.LIMIT));
+      }
+      System.out.println("end=reached");
+    }
+  }
+
+  @Test
+  void whatFollowsAnAbsentFunctionGoesToItsOwnStream() throws Exception {
+    ForkedJvm.Result result =
+        SoftwareHost.running(OtherStreamJob.class)
+            .environment("METRALE_EMULATOR_ABSENT", "ncclBroadcast")
+            .run()
+            .succeeded();
+    assertEquals("ncclBroadcast", result.value("missing"), result.output());
+    assertEquals("true", result.value("other.idle"), result.output());
+    assertEquals("true", result.value("ended"), result.output());
+    assertEquals("reached", result.value("end"));
   }
 
   /** A program's log handler that does its worst. */
