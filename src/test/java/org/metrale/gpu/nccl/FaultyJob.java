@@ -91,7 +91,7 @@ public final class FaultyJob {
           if (Boolean.getBoolean("grouped")) {
             reduceInGroup(one, memory[0].buffer(), stream[0]);
           }
-          for (int i = 0; i < 5; i++) {
+          for (int i = 0; i < Integer.getInteger("operations", 5); i++) {
             long sequence =
                 one.allReduce(
                     memory[0].buffer(),

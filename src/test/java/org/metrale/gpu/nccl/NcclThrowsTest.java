@@ -81,11 +81,15 @@ class NcclThrowsTest {
     }
   }
 
-  /** Each rank's thread has it to itself from its third operation on. */
+  /** Each rank's thread has it to itself once it has issued some operations. */
   @Test
   void anOwnersOperationThatThrowsFailsItsCommunicator() throws Exception {
     ForkedJvm.Result result =
-        job("ncclAllReduce").environment("METRALE_TEST_THROWS_AFTER", 6).run().succeeded();
+        job("ncclAllReduce")
+            .property("operations", 400)
+            .environment("METRALE_TEST_THROWS_AFTER", 600)
+            .run()
+            .succeeded();
     for (String rank : List.of("rank0", "rank1")) {
       assertSays(result, rank, "ncclAllReduce");
       assertEquals("OK", result.value(rank + ".close"), result.output());
