@@ -758,14 +758,21 @@ public static native void metrale_nccl_rank_recycle(@Cast("int64_t") long rank);
 // #ifndef METRALE_PARSER
 // #endif
 
+// #ifndef METRALE_PARSER
+// #endif
+
 /*
  * The owner's way to queue one two-sided operation and to record its event behind it;
  * METRALE_NCCL_AGAIN if it does not own the communicator any more. `what` has the peer in bits 48
- * to 63.
+ * to 63, and in bit 47 whether the context is attached to this thread.
  */
 public static native @NoException(true) int metrale_nccl_submit_owned(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long epoch, @Cast("int64_t") long send,
                                             @Cast("int64_t") long recv, @Cast("int64_t") long count, @Cast("int64_t") long slot,
                                             @Cast("int64_t") long generation);
+
+/* The same on the stream that this owner named last. */
+public static native @NoException(true) int metrale_nccl_submit_again(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long epoch, @Cast("int64_t") long send,
+                                            @Cast("int64_t") long recv, @Cast("int64_t") long count);
 
 /*
  * Queues one two-sided operation and records its event behind it. Where NCCL answers "in progress"

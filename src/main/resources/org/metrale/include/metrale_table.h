@@ -84,6 +84,11 @@ static const int metrale_table_size =
 extern "C" __attribute__((visibility("hidden"))) void *metrale_table_slots[];
 extern "C" __attribute__((visibility("hidden"))) void *metrale_table_empty[];
 
+/* A function of the library itself, without the stub and its guard; its index has to be known. */
+#define METRALE_OPENED(name)                                                                       \
+    (reinterpret_cast<decltype(&name)>(                                                            \
+        __atomic_load_n(&metrale_table_slots[metrale_index_##name], __ATOMIC_ACQUIRE)))
+
 /* The virtual machine, set before the glue's class calls anything else. */
 static JavaVM *metrale_table_vm;
 

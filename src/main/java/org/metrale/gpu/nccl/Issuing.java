@@ -23,6 +23,9 @@ final class Issuing {
   /** Where an owner's call has the peer beside what else it is. */
   private static final int PEER_SHIFT = 48;
 
+  /** Says that the context is attached to the owner's thread; below the peer. */
+  private static final long ATTACHED = 1L << (PEER_SHIFT - 1);
+
   private static final long NOT_OWNED = -1;
 
   /** The first kind that is one-sided, as are those after it. */
@@ -116,16 +119,21 @@ final class Issuing {
       // Before the call, for who closes memory and then looks what it is used by.
       ring.write(sequence, what, count, peer, stream.address());
       ring.keep(sequence, send, recv);
+      long from = send == null ? 0 : send.address();
+      long to = recv == null ? 0 : recv.address();
+      long all = what | (long) peer << PEER_SHIFT | (mine.isAttached() ? ATTACHED : 0);
       code =
-          NcclCalls.submitOwned(
-              what | (long) peer << PEER_SHIFT,
-              mine.memory,
-              mine.epoch,
-              send == null ? 0 : send.address(),
-              recv == null ? 0 : recv.address(),
-              count,
-              stream.slot(),
-              stream.generation());
+          ready
+              ? NcclCalls.submitAgain(all, mine.memory, mine.epoch, from, to, count)
+              : NcclCalls.submitOwned(
+                  all,
+                  mine.memory,
+                  mine.epoch,
+                  from,
+                  to,
+                  count,
+                  stream.slot(),
+                  stream.generation());
     } catch (LibraryThrewException e) {
       throw brokenOwned(mine, what, e);
     } catch (RuntimeException | Error e) {
@@ -379,6 +387,7 @@ final class Issuing {
       progress.poll();
     }
     mine.roomUntil = progress.completed() + ring.capacity();
+    mine.lookForAttachment(rank.context);
     return sequence <= mine.roomUntil;
   }
 

@@ -163,6 +163,11 @@ final class NcclCalls {
     return nccl.metrale_nccl_submit_owned(what, rank, epoch, send, recv, count, slot, generation);
   }
 
+  /** The same on the stream of the owner's operation before. */
+  static int submitAgain(long what, long rank, long epoch, long send, long recv, long count) {
+    return nccl.metrale_nccl_submit_again(what, rank, epoch, send, recv, count);
+  }
+
   /** Native memory from which a communicator issues operations. */
   static long openRank(long comm) {
     return nccl.metrale_nccl_rank_open(comm);
