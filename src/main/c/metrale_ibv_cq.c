@@ -166,31 +166,62 @@ int metrale_ibv_ack_cq_events(struct ibv_cq *cq, uint32_t count)
     return 0;
 }
 
-int metrale_ibv_poll_cq(struct ibv_cq *cq, struct metrale_ibv_wc *out, uint32_t capacity)
+/* Takes completions; numbers that came with them are the only fields that are not ours already. */
+static int poll_into(struct ibv_cq *cq, struct ibv_wc *wc, uint32_t capacity)
 {
-    struct ibv_wc *wc = (struct ibv_wc *)out;
     int count;
-    int i;
 
-    if (cq == NULL || out == NULL || ((uintptr_t)out & 7) != 0 || capacity > INT32_MAX)
+    if (cq == NULL || wc == NULL || ((uintptr_t)wc & 7) != 0 || capacity > INT32_MAX)
         return -EINVAL;
 
     /* Providers return codes of their own here (-1, -2), so only errno tells the cause. */
     errno = 0;
     count = ibv_poll_cq(cq, (int)capacity, wc);
-    if (count < 0)
-        return metrale_errno_failure(errno);
+    return count < 0 ? metrale_errno_failure(errno) : count;
+}
 
-    for (i = 0; i < count; i++) {
-        if ((wc[i].wc_flags & IBV_WC_WITH_IMM) != 0)
-            wc[i].imm_data = be32toh(wc[i].imm_data);
-    }
+static void swap_imm(struct ibv_wc *wc)
+{
+    if ((wc->wc_flags & IBV_WC_WITH_IMM) != 0)
+        wc->imm_data = be32toh(wc->imm_data);
+}
+
+int metrale_ibv_poll_cq(struct ibv_cq *cq, struct metrale_ibv_wc *out, uint32_t capacity)
+{
+    struct ibv_wc *wc = (struct ibv_wc *)out;
+    int count = poll_into(cq, wc, capacity);
+    int i;
+
+    for (i = 0; i < count; i++)
+        swap_imm(&wc[i]);
     return count;
 }
 
 int metrale_ibv_poll_cq_flat(uint64_t cq, uint64_t out, uint32_t capacity)
 {
     return metrale_ibv_poll_cq(metrale_pointer(cq), metrale_pointer(out), capacity);
+}
+
+int64_t metrale_ibv_poll_cq_run(uint64_t cq, uint64_t out, uint32_t capacity, uint64_t step)
+{
+    struct ibv_wc *wc = metrale_pointer(out);
+    int count = poll_into(metrale_pointer(cq), wc, capacity);
+    uint64_t next;
+    int run;
+    int i;
+
+    if (count <= 0)
+        return count;
+
+    next = wc[0].wr_id;
+    for (i = 0; i < count && wc[i].wr_id == next && wc[i].status == IBV_WC_SUCCESS; i++) {
+        swap_imm(&wc[i]);
+        next += step;
+    }
+    run = i;
+    for (; i < count; i++)
+        swap_imm(&wc[i]);
+    return (int64_t)run << 32 | count;
 }
 
 int metrale_ibv_req_notify_cq_flat(uint64_t cq, uint32_t solicited_only)

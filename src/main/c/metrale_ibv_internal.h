@@ -28,6 +28,15 @@ static inline int metrale_failure(int rc, int saved_errno)
     return metrale_errno_failure(saved_errno);
 }
 
+/* The library refused without saying which request: Soft-RoCE's does when the requests are queued
+ * and the kernel cannot be told of them. The device may have them all, so all count as taken; a
+ * queue that is merely full would have been said at its request. */
+static inline int metrale_not_said_which(int rc, uint32_t *done, uint32_t n)
+{
+    *done += n;
+    return rc == -ENOMEM ? -EIO : rc;
+}
+
 static inline void *metrale_pointer(uint64_t address)
 {
     return (void *)(uintptr_t)address;

@@ -292,15 +292,6 @@ static void fill_send(struct ibv_send_wr *to, struct ibv_sge *sge,
     }
 }
 
-/* The library refused without saying which request: Soft-RoCE's does when the requests are queued
- * and the kernel cannot be told of them. The device may have them all, so all count as taken; a
- * queue that is merely full would have been said at its request. */
-static int not_said_which(int rc, uint32_t *done, uint32_t n)
-{
-    *done += n;
-    return rc == -ENOMEM ? -EIO : rc;
-}
-
 int metrale_ibv_post_send(struct ibv_qp *qp, const struct metrale_ibv_send_wr *requests,
                           uint32_t count, uint32_t *accepted)
 {
@@ -336,7 +327,7 @@ int metrale_ibv_post_send(struct ibv_qp *qp, const struct metrale_ibv_send_wr *r
             if (bad != NULL && bad >= wr && bad < wr + n)
                 done += (uint32_t)(bad - wr);
             else
-                rc = not_said_which(rc, &done, n);
+                rc = metrale_not_said_which(rc, &done, n);
         }
     }
 
@@ -379,7 +370,7 @@ int metrale_ibv_post_recv(struct ibv_qp *qp, const struct metrale_ibv_recv_wr *r
             if (bad != NULL && bad >= wr && bad < wr + n)
                 done += (uint32_t)(bad - wr);
             else
-                rc = not_said_which(rc, &done, n);
+                rc = metrale_not_said_which(rc, &done, n);
         }
     }
 

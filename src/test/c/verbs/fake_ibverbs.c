@@ -48,7 +48,7 @@ static int send_requests(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_s
     for (i = 0; wr != NULL; wr = wr->next, i++) {
         if (i == fake.refuse_at) {
             if (!fake.refuse_without_bad)
-                *bad = wr;
+                *bad = (void *)((char *)wr + fake.refuse_offset);
             return fake.refuse_rc;
         }
         fake.sent[fake.posted] = *wr;
@@ -69,7 +69,7 @@ static int receive_requests(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ib
     for (i = 0; wr != NULL; wr = wr->next, i++) {
         if (i == fake.refuse_at) {
             if (!fake.refuse_without_bad)
-                *bad = wr;
+                *bad = (void *)((char *)wr + fake.refuse_offset);
             return fake.refuse_rc;
         }
         fake.received[fake.posted] = *wr;

@@ -13,6 +13,8 @@ struct fake {
     int refuse_at;
     int refuse_rc;
     int refuse_without_bad;
+    /* Names what lies so many bytes behind the refused one instead. */
+    int refuse_offset;
     int poll_count;
     struct ibv_wc poll_wc[8];
     struct ibv_async_event event;

@@ -748,6 +748,203 @@ static void posts_receives(void)
              2);
 }
 
+static uint64_t number(const void *pointer)
+{
+    return (uint64_t)(uintptr_t)pointer;
+}
+
+/* Writes the links of requests as a caller does once. */
+static void link_all(unsigned char *room, uint32_t count, uint32_t bytes)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; i++) {
+        unsigned char *at = room + (size_t)i * bytes;
+        uint64_t next = number(at + bytes);
+        uint64_t part = next - METRALE_IBV_LINKED_PART_BYTES;
+
+        memcpy(at + METRALE_IBV_LINKED_NEXT, &next, sizeof(next));
+        memcpy(at + METRALE_IBV_LINKED_PARTS, &part, sizeof(part));
+    }
+}
+
+static void put(unsigned char *at, uint64_t value, size_t bytes)
+{
+    uint32_t half = (uint32_t)value;
+
+    memcpy(at, bytes == 4 ? (const void *)&half : (const void *)&value, bytes);
+}
+
+static void posts_linked_requests(void)
+{
+    enum { COUNT = 100, BYTES = METRALE_IBV_LINKED_SEND_BYTES };
+    static _Alignas(8) unsigned char room[(COUNT + 1) * BYTES];
+    uint64_t qp = number(&fake.qp);
+    uint32_t accepted = 0;
+    int round;
+    int i;
+
+    link_all(room, COUNT, BYTES);
+    for (i = 0; i < COUNT; i++) {
+        unsigned char *at = room + (size_t)i * BYTES;
+
+        put(at + METRALE_IBV_LINKED_PART_COUNT, 1, 4);
+        put(at + METRALE_IBV_LINKED_OPCODE, METRALE_IBV_WR_RDMA_READ, 4);
+        put(at + METRALE_IBV_LINKED_FLAGS, METRALE_IBV_SEND_SIGNALED, 4);
+        put(at + METRALE_IBV_LINKED_IMM, htobe32(0x01020304), 4);
+        put(at + METRALE_IBV_LINKED_REMOTE_ADDR, 0x20000 + (uint64_t)i, 8);
+        put(at + METRALE_IBV_LINKED_RKEY, 22, 4);
+        put(at + METRALE_IBV_LINKED_SEND_PART, 0x10000 + (uint64_t)i, 8);
+        put(at + METRALE_IBV_LINKED_SEND_PART + 8, 4096, 4);
+        put(at + METRALE_IBV_LINKED_SEND_PART + 12, 21, 4);
+    }
+    /* The last one has another opcode, whose fields lie elsewhere. */
+    put(room + 99 * BYTES + METRALE_IBV_LINKED_OPCODE, METRALE_IBV_WR_ATOMIC_CMP_AND_SWP, 4);
+    put(room + 99 * BYTES + METRALE_IBV_LINKED_COMPARE_ADD, 4, 8);
+    put(room + 99 * BYTES + METRALE_IBV_LINKED_SWAP, 5, 8);
+    put(room + 99 * BYTES + METRALE_IBV_LINKED_ATOMIC_RKEY, 6, 4);
+
+    for (round = 0; round < 2; round++) {
+        fake.posted = 0;
+        CHECK_IS(metrale_ibv_post_send_linked(qp, number(room), COUNT, 1000, 3, number(&accepted)),
+                 COUNT);
+        CHECK_IS(accepted, COUNT);
+        CHECK_IS(fake.posted, COUNT);
+        CHECK_IS(fake.doorbells, round + 1);
+        for (i = 0; i < COUNT; i++) {
+            CHECK_IS(fake.sent[i].wr_id, 1000 + 3 * i);
+            CHECK_IS(fake.sent[i].send_flags, IBV_SEND_SIGNALED);
+            CHECK_IS(fake.sent[i].imm_data, htobe32(0x01020304));
+            CHECK_IS(fake.sent[i].num_sge, 1);
+            CHECK_IS(fake.sent[i].wr.rdma.remote_addr, 0x20000 + i);
+            CHECK_IS(fake.sent_sge[i].addr, 0x10000 + i);
+            CHECK_IS(fake.sent_sge[i].length, 4096);
+            CHECK_IS(fake.sent_sge[i].lkey, 21);
+        }
+        CHECK_IS(fake.sent[98].opcode, IBV_WR_RDMA_READ);
+        CHECK_IS(fake.sent[98].wr.rdma.rkey, 22);
+        CHECK_IS(fake.sent[99].opcode, IBV_WR_ATOMIC_CMP_AND_SWP);
+        CHECK_IS(fake.sent[99].wr.atomic.compare_add, 4);
+        CHECK_IS(fake.sent[99].wr.atomic.swap, 5);
+        CHECK_IS(fake.sent[99].wr.atomic.rkey, 6);
+    }
+
+    /* No more than was asked for, whatever the memory behind it names. */
+    fake.posted = 0;
+    CHECK_IS(metrale_ibv_post_send_linked(qp, number(room), 7, 0, 1, number(&accepted)), 7);
+    CHECK_IS(accepted, 7);
+    CHECK_IS(fake.posted, 7);
+    accepted = 9;
+    CHECK_IS(metrale_ibv_post_send_linked(qp, number(room), 0, 0, 1, number(&accepted)), 0);
+    CHECK_IS(accepted, 0);
+    CHECK_IS(fake.doorbells, 3);
+}
+
+static void posts_linked_receives(void)
+{
+    enum { COUNT = 70, BYTES = METRALE_IBV_LINKED_RECV_BYTES };
+    static _Alignas(8) unsigned char room[(COUNT + 1) * BYTES];
+    uint32_t accepted = 0;
+    int i;
+
+    link_all(room, COUNT, BYTES);
+    for (i = 0; i < COUNT; i++) {
+        unsigned char *at = room + (size_t)i * BYTES;
+
+        put(at + METRALE_IBV_LINKED_PART_COUNT, i > 0, 4);
+        put(at + METRALE_IBV_LINKED_RECV_PART, 0x100, 8);
+        put(at + METRALE_IBV_LINKED_RECV_PART + 8, (uint64_t)i, 4);
+        put(at + METRALE_IBV_LINKED_RECV_PART + 12, 5, 4);
+    }
+    CHECK_IS(metrale_ibv_post_recv_linked(number(&fake.qp), number(room), COUNT, 1, 1,
+                                          number(&accepted)),
+             COUNT);
+    CHECK_IS(accepted, COUNT);
+    CHECK_IS(fake.posted, COUNT);
+    CHECK_IS(fake.received[0].num_sge, 0);
+    CHECK_IS(fake.received[69].num_sge, 1);
+    CHECK_IS(fake.received[69].wr_id, 70);
+    CHECK_IS(fake.received_sge[69].addr, 0x100);
+    CHECK_IS(fake.received_sge[69].length, 69);
+    CHECK_IS(fake.received_sge[69].lkey, 5);
+    fake.refuse_at = 3;
+    fake.refuse_rc = ENOMEM;
+    link_all(room, COUNT, BYTES);
+    CHECK_IS(metrale_ibv_post_recv_linked(number(&fake.qp), number(room), COUNT, 1, 1,
+                                          number(&accepted)),
+             -ENOMEM);
+    CHECK_IS(accepted, 3);
+}
+
+static void says_how_many_linked_requests_were_taken(void)
+{
+    enum { BYTES = METRALE_IBV_LINKED_SEND_BYTES };
+    static _Alignas(8) unsigned char room[11 * BYTES];
+    uint64_t qp = number(&fake.qp);
+    uint32_t accepted = 0;
+
+    link_all(room, 10, BYTES);
+    fake.refuse_at = 3;
+    fake.refuse_rc = ENOMEM;
+    CHECK_IS(metrale_ibv_post_send_linked(qp, number(room), 10, 0, 1, number(&accepted)), -ENOMEM);
+    CHECK_IS(accepted, 3);
+
+    /* A provider that does not say which one may have taken all. */
+    fake.refuse_without_bad = 1;
+    fake.refuse_rc = ENODEV;
+    CHECK_IS(metrale_ibv_post_send_linked(qp, number(room), 10, 0, 1, number(&accepted)), -ENODEV);
+    CHECK_IS(accepted, 10);
+    fake.refuse_rc = ENOMEM;
+    CHECK_IS(metrale_ibv_post_send_linked(qp, number(room), 10, 0, 1, number(&accepted)), -EIO);
+    CHECK_IS(accepted, 10);
+
+    /* One that names a request of somebody else's says nothing of these: here the fourth is asked
+     * to be posted alone, and names the one behind it. */
+    fake.refuse_without_bad = 0;
+    fake.refuse_rc = ENODEV;
+    fake.refuse_at = 0;
+    fake.refuse_offset = BYTES;
+    CHECK_IS(metrale_ibv_post_send_linked(qp, number(room + 3 * BYTES), 1, 0, 1, number(&accepted)),
+             -ENODEV);
+    CHECK_IS(accepted, 1);
+    fake.refuse_offset = 8;
+    CHECK_IS(metrale_ibv_post_send_linked(qp, number(room + 3 * BYTES), 1, 0, 1, number(&accepted)),
+             -ENODEV);
+    CHECK_IS(accepted, 1);
+    fake.refuse_offset = -BYTES;
+    CHECK_IS(metrale_ibv_post_send_linked(qp, number(room + 3 * BYTES), 1, 0, 1, number(&accepted)),
+             -ENODEV);
+    CHECK_IS(accepted, 1);
+}
+
+/* Counted are those that were done, from the first one on, while their ids count up. */
+static void counts_what_was_done_in_order(void)
+{
+    struct metrale_ibv_wc wc[8];
+    uint64_t cq = number(&fake.cq);
+    int i;
+
+    CHECK_IS(metrale_ibv_poll_cq_run(cq, number(wc), 8, 16), 0);
+    fake.poll_count = 5;
+    for (i = 0; i < 5; i++) {
+        fake.poll_wc[i].wr_id = (uint64_t)-16 + 16 * (uint64_t)i;
+        fake.poll_wc[i].wc_flags = IBV_WC_WITH_IMM;
+        fake.poll_wc[i].imm_data = htobe32(7 + (uint32_t)i);
+    }
+    CHECK(metrale_ibv_poll_cq_run(cq, number(wc), 8, 16) == ((int64_t)5 << 32 | 5));
+    fake.poll_wc[3].status = IBV_WC_WR_FLUSH_ERR;
+    CHECK(metrale_ibv_poll_cq_run(cq, number(wc), 8, 16) == ((int64_t)3 << 32 | 5));
+    for (i = 0; i < 5; i++)
+        CHECK_IS(wc[i].imm, 7 + i);
+    fake.poll_wc[1].wr_id++;
+    CHECK(metrale_ibv_poll_cq_run(cq, number(wc), 8, 16) == ((int64_t)1 << 32 | 5));
+    fake.poll_wc[0].status = IBV_WC_REM_ACCESS_ERR;
+    CHECK(metrale_ibv_poll_cq_run(cq, number(wc), 8, 16) == 5);
+    fake.rc = -2;
+    fake.set_errno = ENODEV;
+    CHECK(metrale_ibv_poll_cq_run(cq, number(wc), 8, 16) == -ENODEV);
+}
+
 static void takes_events(void)
 {
     static const int kinds[] = {2, 3, 3, 3, 3, 3, 3, 3, 0, 1, 1, 1, 1, 1, 4, 4, 3, 1, 1, 5, 0};
@@ -957,6 +1154,15 @@ static void refuses_null(void)
     REFUSED(metrale_ibv_post_recv(&fake.qp, NULL, 1, &accepted));
     REFUSED(metrale_ibv_post_recv(&fake.qp, &receive, 1, NULL));
     REFUSED(metrale_ibv_post_recv_flat(0, 0, 1, 0));
+    REFUSED(metrale_ibv_poll_cq_run(0, number(&wc), 1, 1));
+    REFUSED(metrale_ibv_poll_cq_run(number(&fake.cq), number(&wc) + 4, 1, 1));
+    REFUSED(metrale_ibv_post_send_linked(0, number(&send), 1, 0, 1, number(&accepted)));
+    REFUSED(metrale_ibv_post_send_linked(number(&fake.qp), 0, 1, 0, 1, number(&accepted)));
+    REFUSED(metrale_ibv_post_send_linked(number(&fake.qp), 12, 1, 0, 1, number(&accepted)));
+    REFUSED(metrale_ibv_post_send_linked(number(&fake.qp), number(&send), 1, 0, 1, 0));
+    REFUSED(metrale_ibv_post_send_linked(number(&fake.qp), 8, 1u << 31, 0, 1, number(&accepted)));
+    REFUSED(metrale_ibv_post_recv_linked(0, number(&receive), 1, 0, 1, number(&accepted)));
+    REFUSED(metrale_ibv_post_recv_linked(number(&fake.qp), 0, 1, 0, 1, number(&accepted)));
     REFUSED(metrale_ibv_async_fd(NULL));
     REFUSED(metrale_ibv_get_async_event(NULL, &event));
     REFUSED(metrale_ibv_get_async_event(context, NULL));
@@ -994,6 +1200,10 @@ static const struct {
     TEST(posts_each_opcode),
     TEST(says_how_many_requests_were_taken),
     TEST(posts_receives),
+    TEST(posts_linked_requests),
+    TEST(posts_linked_receives),
+    TEST(says_how_many_linked_requests_were_taken),
+    TEST(counts_what_was_done_in_order),
     TEST(takes_events),
     TEST(waits_for_descriptors),
     TEST(copies_texts),

@@ -444,6 +444,39 @@ struct metrale_ibv_wc {
     uint16_t reserved;
 };
 
+/* Where the fields of requests are that libibverbs takes as they are, one after the other in memory
+ * of the caller's, aligned to 8. Offsets in bytes from a request's begin; each request has the one
+ * part that it names behind it. Of a request of the send queue only those fields are there that the
+ * opcodes above use: where the library's own structure goes on with others, the next request
+ * begins. The caller writes them all but ID, NEXT and PARTS as addresses: of the next request, and
+ * of the own part. A post cuts the last one's NEXT; all else stays as it is. */
+enum metrale_ibv_linked {
+    METRALE_IBV_LINKED_ID = 0,
+    METRALE_IBV_LINKED_NEXT = 8,
+    METRALE_IBV_LINKED_PARTS = 16,
+    /* 32 bits: 1, or 0 for a request without bytes. */
+    METRALE_IBV_LINKED_PART_COUNT = 24,
+    /* Of the send queue alone: three of 32 bits, the last in network byte order, */
+    METRALE_IBV_LINKED_OPCODE = 28,
+    METRALE_IBV_LINKED_FLAGS = 32,
+    METRALE_IBV_LINKED_IMM = 36,
+    METRALE_IBV_LINKED_REMOTE_ADDR = 40,
+    /* 32 bits, for all but the atomic operations, */
+    METRALE_IBV_LINKED_RKEY = 48,
+    /* and for those alone, the last of 32 bits. */
+    METRALE_IBV_LINKED_COMPARE_ADD = 48,
+    METRALE_IBV_LINKED_SWAP = 56,
+    METRALE_IBV_LINKED_ATOMIC_RKEY = 64,
+    METRALE_IBV_LINKED_SEND_PART = 72,
+    METRALE_IBV_LINKED_RECV_PART = 32,
+    /* A part: its address, its length in 32 bits and its lkey in 32 bits. */
+    METRALE_IBV_LINKED_PART_BYTES = 16,
+    /* From one request to the next. Behind the last one there has to be as much again, which is
+     * not looked at. */
+    METRALE_IBV_LINKED_SEND_BYTES = 88,
+    METRALE_IBV_LINKED_RECV_BYTES = 48
+};
+
 /* An asynchronous event. element is the address of the object of that kind; qp_num is set for
  * queue pairs and port_num for ports, else they are 0. */
 struct metrale_ibv_async_event {
@@ -657,6 +690,22 @@ METRALE_API int metrale_ibv_post_recv_flat(uint64_t qp, uint64_t requests, uint3
                                            uint64_t accepted);
 METRALE_API int metrale_ibv_poll_cq_flat(uint64_t cq, uint64_t out, uint32_t capacity);
 METRALE_API int metrale_ibv_req_notify_cq_flat(uint64_t cq, uint32_t solicited_only);
+
+/* As metrale_ibv_poll_cq_flat, and says how many of the completions, from the first one on, are of
+ * requests that were done and have ids of which each is the one before it plus step. That number is
+ * in the upper 32 bits, the number of completions in the lower ones; negative is an errno. */
+METRALE_API int64_t metrale_ibv_poll_cq_run(uint64_t cq, uint64_t out, uint32_t capacity,
+                                            uint64_t step);
+
+/* Posts requests that are written as metrale_ibv_linked says, all with one doorbell. Their ids are
+ * written here, first_id and from there on each step more, and that there is none behind the last
+ * one: whatever the memory holds, no more than count are posted. Else as metrale_ibv_post_send, but
+ * opcodes are not looked at.
+ * accepted [out]: the address of a uint32_t, as there. */
+METRALE_API int metrale_ibv_post_send_linked(uint64_t qp, uint64_t requests, uint32_t count,
+                                             uint64_t first_id, uint64_t step, uint64_t accepted);
+METRALE_API int metrale_ibv_post_recv_linked(uint64_t qp, uint64_t requests, uint32_t count,
+                                             uint64_t first_id, uint64_t step, uint64_t accepted);
 
 /* ------------------------------------------------------------------------ asynchronous events */
 

@@ -115,11 +115,12 @@ public final class VerbsCompletionQueue extends NativeResource {
     enter();
     try {
       into.filled(0);
-      int count = VerbsWorkCalls.poll(address, into.address(), into.capacity());
+      long found = VerbsWorkCalls.poll(address, into.address(), into.capacity(), WorkLedger.STEP);
+      int count = (int) found;
       if (count <= 0) {
         return VerbsCalls.check("ibv_poll_cq", count, "");
       }
-      into.filled(count);
+      into.filled(count, (int) (found >>> 32));
       return distribute(into, count);
     } finally {
       lock.leave();

@@ -34,6 +34,9 @@ public final class VerbsCompletions {
 
   private int size;
 
+  /** How many from the first one on were done and have ids that count up, as far as it is known. */
+  private int run;
+
   /** Whether one of them was not done. */
   private boolean flawed;
 
@@ -208,7 +211,13 @@ public final class VerbsCompletions {
   }
 
   void filled(int count) {
+    filled(count, 0);
+  }
+
+  /** As {@link #filled(int)}, and so many from the first one on are known to be as they should. */
+  void filled(int count, int inOrder) {
     size = count;
+    run = inOrder;
     flawed = false;
   }
 
@@ -219,6 +228,7 @@ public final class VerbsCompletions {
     buffer.get(to * COMPLETION_BYTES, tail);
     buffer.put(from * COMPLETION_BYTES, tail);
     size -= to - from;
+    run = Math.min(run, from);
     return size;
   }
 
@@ -237,6 +247,9 @@ public final class VerbsCompletions {
    * first other one ends it.
    */
   int countDone(int from, int to, long first, long step) {
+    if (from == 0 && to <= run) {
+      return rawId(0) == first ? to : 0;
+    }
     LongBuffer in = words;
     long id = first;
     for (int at = from; at < to; at++) {

@@ -33,6 +33,7 @@ public final class VerbsMemoryRegion extends NativeResource {
   private final RegionMemory memory;
   private final ibv_mr handle;
   private final long baseAddress;
+  private final long length;
   private final int lkey;
   private final int rkey;
 
@@ -43,6 +44,7 @@ public final class VerbsMemoryRegion extends NativeResource {
     this.memory = memory;
     this.handle = handle;
     this.baseAddress = memory.address();
+    this.length = memory.lengthBytes();
     this.lkey = (int) (keys >>> 32);
     this.rkey = (int) keys;
     REGISTERED.add(memory);
@@ -222,7 +224,7 @@ public final class VerbsMemoryRegion extends NativeResource {
    * @return bytes
    */
   public long lengthBytes() {
-    return memory.lengthBytes();
+    return length;
   }
 
   /**

@@ -1,6 +1,7 @@
 package org.metrale.gpu.verbs;
 
 import java.util.Objects;
+import org.metrale.global.verbs;
 
 /**
  * Receive requests on their way to a queue pair: room for what its peer sends. Each is used for one
@@ -16,20 +17,19 @@ import java.util.Objects;
  * <p><b>Threading:</b> one thread at a time.
  *
  * <pre>
- *   0       8            16     20   24
- *   +-------+------------+------+----+
- *   | wr id | local addr | len. |lkey|
- *   +-------+------------+------+----+
+ *   0       8      16     24      32           40     44   48
+ *   +-------+------+------+-------+------------+------+----+
+ *   | wr id | next | part | parts | local addr | len. |lkey|
+ *   +-------+------+------+-------+------------+------+----+
  * </pre>
  */
 public final class VerbsReceiveBatch extends VerbsRequests {
-  /** Bytes of one request in the buffer. */
-  static final int REQUEST_BYTES = 24;
-
   // In words of 8 bytes.
-  private static final int WORDS = REQUEST_BYTES / Long.BYTES;
-  private static final int LOCAL_ADDRESS = 1;
-  private static final int LENGTH_AND_LKEY = 2;
+  private static final int WORDS = verbs.METRALE_IBV_LINKED_RECV_BYTES / Long.BYTES;
+  private static final int PART_COUNT = verbs.METRALE_IBV_LINKED_PART_COUNT / Long.BYTES;
+  private static final int LOCAL_ADDRESS = verbs.METRALE_IBV_LINKED_RECV_PART / Long.BYTES;
+  private static final int LENGTH_AND_LKEY = LOCAL_ADDRESS + 1;
+  private static final long ONE_PART = VerbsWorkCalls.pair(1, 0);
 
   private VerbsReceiveBatch(int capacity) {
     super(capacity, WORDS, 0);
@@ -64,6 +64,7 @@ public final class VerbsReceiveBatch extends VerbsRequests {
       throw new IllegalArgumentException("lengthBytes: wanted 1 to 2^32-1, got " + lengthBytes);
     }
     accept(workId, region);
+    words[at + PART_COUNT] = ONE_PART;
     words[at + LOCAL_ADDRESS] = region.address() + offset;
     words[at + LENGTH_AND_LKEY] = VerbsWorkCalls.pair((int) lengthBytes, region.lkey());
   }
@@ -77,8 +78,7 @@ public final class VerbsReceiveBatch extends VerbsRequests {
   public void receive(long workId) {
     int at = nextWord();
     acceptWithoutMemory(workId);
-    words[at + LOCAL_ADDRESS] = 0;
-    words[at + LENGTH_AND_LKEY] = 0;
+    words[at + PART_COUNT] = 0;
   }
 
   @Override
@@ -87,8 +87,8 @@ public final class VerbsReceiveBatch extends VerbsRequests {
   }
 
   @Override
-  int call(long pair, int count) {
-    return VerbsWorkCalls.postReceives(pair, firstAddress(), count, acceptedAddress());
+  int call(long pair, int count, long id) {
+    return VerbsWorkCalls.postReceives(pair, firstAddress(), count, id, acceptedAddress());
   }
 
   @Override

@@ -2,13 +2,18 @@ package org.metrale.gpu.verbs;
 
 import java.nio.ByteBuffer;
 import java.nio.LongBuffer;
+import org.metrale.global.verbs;
 
 /**
  * Requests on their way to a queue, in one direct buffer that is used again and again: what batches
- * of both kinds of queues have in common. The first word of a request is its id.
+ * of both kinds of queues have in common. They lie there as libibverbs takes them, see {@code
+ * metrale_ibv_linked} in metrale_ibv.h: each names the next one, and its own part of memory, which
+ * is its last two words. Those links are written once.
  */
 abstract class VerbsRequests {
-  private static final int ID = 0;
+  private static final int NEXT = verbs.METRALE_IBV_LINKED_NEXT / Long.BYTES;
+  private static final int PARTS = verbs.METRALE_IBV_LINKED_PARTS / Long.BYTES;
+  private static final int PART_WORDS = verbs.METRALE_IBV_LINKED_PART_BYTES / Long.BYTES;
 
   static final long MOST_BYTES = 0xFFFF_FFFFL;
 
@@ -52,7 +57,7 @@ abstract class VerbsRequests {
     this.capacity = capacity;
     this.extraBytes = extraBytes;
     this.words = new long[Math.multiplyExact(capacity, requestWords)];
-    // One place more, for the number of requests that a call has taken.
+    // One place more: what lies behind the last request, and how many a call has taken.
     this.buffer =
         VerbsWorkCalls.buffer(
             Math.addExact(
@@ -63,6 +68,11 @@ abstract class VerbsRequests {
     this.workIds = new long[capacity];
     this.runRegions = new VerbsMemoryRegion[capacity];
     this.runStarts = new int[capacity];
+    for (int at = 0; at < words.length; at += requestWords) {
+      long behind = address + (long) (at + requestWords) * Long.BYTES;
+      words[at + NEXT] = behind;
+      words[at + PARTS] = behind - PART_WORDS * Long.BYTES;
+    }
   }
 
   /**
@@ -87,7 +97,7 @@ abstract class VerbsRequests {
   /** Takes the next request in, whose region has to stay open while it is in flight. */
   final void accept(long workId, VerbsMemoryRegion region) {
     if (current != region) {
-      beginRun(region);
+      beginRun(region, end);
     }
     workIds[end++] = workId;
   }
@@ -95,15 +105,17 @@ abstract class VerbsRequests {
   /** Takes the next request in, for which nothing has to stay open. */
   final void acceptWithoutMemory(long workId) {
     if (current != null || runs == 0) {
-      beginRun(null);
+      beginRun(null, end);
     }
     workIds[end++] = workId;
   }
 
-  private void beginRun(VerbsMemoryRegion region) {
+  /** So short that a compiler puts it into its callers, whose loops stay free of calls then. */
+  private void beginRun(VerbsMemoryRegion region, int begin) {
     current = region;
-    runRegions[runs] = region;
-    runStarts[runs++] = end;
+    int run = runs++;
+    runRegions[run] = region;
+    runStarts[run] = begin;
   }
 
   /** Copies bytes to the room of the request that is taken in next; the address of that. */
@@ -163,8 +175,11 @@ abstract class VerbsRequests {
     current = null;
   }
 
-  /** Posts the next {@code count} as they were written out; what the library answers. */
-  abstract int call(long pair, int count);
+  /**
+   * Posts the next {@code count} as they were written out, with ids from {@code id} on; what the
+   * library answers.
+   */
+  abstract int call(long pair, int count, long id);
 
   /** The library's name of that call. */
   abstract String callName();
@@ -199,18 +214,13 @@ abstract class VerbsRequests {
     return buffer.getInt(capacity * requestWords() * Long.BYTES);
   }
 
-  /** Gives the next requests their ids, from {@code id} on, and puts them where a post reads. */
-  final void writeOut(int count, long id) {
-    long[] to = words;
+  /**
+   * Puts the next requests where a post reads, the links with them, since the post before has cut
+   * the one of its last request.
+   */
+  final void writeOut(int count) {
     int step = requestWords();
-    int from = first * step;
-    int until = from + count * step;
-    long next = id;
-    for (int at = from; at < until; at += step) {
-      to[at + ID] = next;
-      next += WorkLedger.STEP;
-    }
-    copy.put(from, to, from, until - from);
+    copy.put(first * step, words, first * step, count * step);
   }
 
   /** Copies the callers' numbers of the next requests, from the {@code skip}-th on. */

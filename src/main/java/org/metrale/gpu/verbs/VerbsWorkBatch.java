@@ -2,6 +2,7 @@ package org.metrale.gpu.verbs;
 
 import java.nio.ByteBuffer;
 import java.util.Objects;
+import org.metrale.global.verbs;
 
 /**
  * Work requests on their way to a queue pair, in one direct buffer that is used again and again.
@@ -15,25 +16,27 @@ import java.util.Objects;
  * <p><b>Threading:</b> one thread at a time.
  *
  * <pre>
- *   0       8            16            24       32    40     44   48   52     56    60   64
- *   +-------+------------+-------------+--------+-----+------+----+----+------+-----+----+
- *   | wr id | local addr | remote addr | comp.  | sw. | len. |lkey|rkey|opcode|flags|imm |
- *   +-------+------------+-------------+--------+-----+------+----+----+------+-----+----+
+ *   0       8      16     24    28     32    36   40            48     56    64   72           80     84   88
+ *   +-------+------+------+-----+------+-----+----+-------------+------+-----+----+------------+------+----+
+ *   | wr id | next | part |parts|opcode|flags|imm | remote addr | rkey |     |    | local addr | len. |lkey|
+ *   |       |      |      |     |      |     |    |             | comp.|swap |rkey|            |      |    |
+ *   +-------+------+------+-----+------+-----+----+-------------+------+-----+----+------------+------+----+
  * </pre>
+ *
+ * <p>The atomic operations have the lower of what stands at one place.
  */
 public final class VerbsWorkBatch extends VerbsRequests {
-  /** Bytes of one request in the buffer. */
-  static final int REQUEST_BYTES = 64;
-
   // In words of 8 bytes.
-  private static final int WORDS = REQUEST_BYTES / Long.BYTES;
-  private static final int LOCAL_ADDRESS = 1;
-  private static final int REMOTE_ADDRESS = 2;
-  private static final int COMPARE_OR_ADD = 3;
-  private static final int SWAP = 4;
-  private static final int LENGTH_AND_LKEY = 5;
-  private static final int RKEY_AND_OPCODE = 6;
-  private static final int FLAGS_AND_IMMEDIATE = 7;
+  private static final int WORDS = verbs.METRALE_IBV_LINKED_SEND_BYTES / Long.BYTES;
+  private static final int PART_COUNT_AND_OPCODE = verbs.METRALE_IBV_LINKED_PART_COUNT / Long.BYTES;
+  private static final int FLAGS_AND_IMMEDIATE = verbs.METRALE_IBV_LINKED_FLAGS / Long.BYTES;
+  private static final int REMOTE_ADDRESS = verbs.METRALE_IBV_LINKED_REMOTE_ADDR / Long.BYTES;
+  private static final int RKEY = verbs.METRALE_IBV_LINKED_RKEY / Long.BYTES;
+  private static final int COMPARE_OR_ADD = verbs.METRALE_IBV_LINKED_COMPARE_ADD / Long.BYTES;
+  private static final int SWAP = verbs.METRALE_IBV_LINKED_SWAP / Long.BYTES;
+  private static final int ATOMIC_RKEY = verbs.METRALE_IBV_LINKED_ATOMIC_RKEY / Long.BYTES;
+  private static final int LOCAL_ADDRESS = verbs.METRALE_IBV_LINKED_SEND_PART / Long.BYTES;
+  private static final int LENGTH_AND_LKEY = LOCAL_ADDRESS + 1;
 
   private static final long SIGNALED = VerbsWorkCalls.pair(VerbsWorkCalls.SIGNALED, 0);
   private static final int SIGNALED_INLINE = VerbsWorkCalls.SIGNALED | VerbsWorkCalls.INLINE;
@@ -173,15 +176,15 @@ public final class VerbsWorkBatch extends VerbsRequests {
    */
   public void immediate(int value) {
     int at = isEmpty() ? -1 : lastWord();
-    int opcode = at < 0 ? -1 : VerbsWorkCalls.second(words[at + RKEY_AND_OPCODE]);
+    int opcode = at < 0 ? -1 : VerbsWorkCalls.second(words[at + PART_COUNT_AND_OPCODE]);
     int with = VerbsWorkCalls.withImmediate(opcode);
     if (with < 0) {
       throw new IllegalStateException("the last of " + this + " is no message or write");
     }
-    int rkey = VerbsWorkCalls.first(words[at + RKEY_AND_OPCODE]);
+    int parts = VerbsWorkCalls.first(words[at + PART_COUNT_AND_OPCODE]);
     int flags = VerbsWorkCalls.first(words[at + FLAGS_AND_IMMEDIATE]);
-    words[at + RKEY_AND_OPCODE] = VerbsWorkCalls.pair(rkey, with);
-    mark(at, VerbsWorkCalls.pair(flags, value));
+    words[at + PART_COUNT_AND_OPCODE] = VerbsWorkCalls.pair(parts, with);
+    mark(at, VerbsWorkCalls.pair(flags, VerbsWorkCalls.networkOrder(value)));
   }
 
   /**
@@ -206,8 +209,8 @@ public final class VerbsWorkBatch extends VerbsRequests {
       long remoteAddress,
       int rkey,
       long addend) {
-    addAtomic(workId, region, offset, remoteAddress, rkey, VerbsWorkCalls.FETCH_AND_ADD);
-    words[lastWord() + COMPARE_OR_ADD] = addend;
+    int at = addAtomic(workId, region, offset, remoteAddress, rkey, VerbsWorkCalls.FETCH_AND_ADD);
+    words[at + COMPARE_OR_ADD] = addend;
   }
 
   /**
@@ -233,12 +236,14 @@ public final class VerbsWorkBatch extends VerbsRequests {
       int rkey,
       long expected,
       long replacement) {
-    addAtomic(workId, region, offset, remoteAddress, rkey, VerbsWorkCalls.COMPARE_AND_SWAP);
-    words[lastWord() + COMPARE_OR_ADD] = expected;
-    words[lastWord() + SWAP] = replacement;
+    int at =
+        addAtomic(workId, region, offset, remoteAddress, rkey, VerbsWorkCalls.COMPARE_AND_SWAP);
+    words[at + COMPARE_OR_ADD] = expected;
+    words[at + SWAP] = replacement;
   }
 
-  private void addAtomic(
+  /** Adds one but for its numbers; where it is, among the words. */
+  private int addAtomic(
       long workId,
       VerbsMemoryRegion region,
       long offset,
@@ -250,6 +255,9 @@ public final class VerbsWorkBatch extends VerbsRequests {
           "remoteAddress: wanted a multiple of 8, got 0x" + Long.toHexString(remoteAddress));
     }
     add(workId, region, offset, Long.BYTES, remoteAddress, rkey, opcode);
+    int at = lastWord();
+    words[at + ATOMIC_RKEY] = VerbsWorkCalls.pair(rkey, 0);
+    return at;
   }
 
   private void add(
@@ -270,10 +278,11 @@ public final class VerbsWorkBatch extends VerbsRequests {
     }
     accept(workId, region);
     long[] to = words;
-    to[at + LOCAL_ADDRESS] = region.address() + offset;
+    to[at + PART_COUNT_AND_OPCODE] = VerbsWorkCalls.pair(1, opcode);
     to[at + REMOTE_ADDRESS] = remoteAddress;
+    to[at + RKEY] = VerbsWorkCalls.pair(rkey, 0);
+    to[at + LOCAL_ADDRESS] = region.address() + offset;
     to[at + LENGTH_AND_LKEY] = VerbsWorkCalls.pair((int) lengthBytes, region.lkey());
-    to[at + RKEY_AND_OPCODE] = VerbsWorkCalls.pair(rkey, opcode);
   }
 
   private void addInline(long workId, ByteBuffer data, long remoteAddress, int rkey, int opcode) {
@@ -288,10 +297,12 @@ public final class VerbsWorkBatch extends VerbsRequests {
     longestInline = Math.max(longestInline, bytes);
     acceptWithoutMemory(workId);
     long[] to = words;
-    to[at + LOCAL_ADDRESS] = local;
+    // A part of no bytes would mean 2 GiB to some adapters.
+    to[at + PART_COUNT_AND_OPCODE] = VerbsWorkCalls.pair(bytes > 0 ? 1 : 0, opcode);
     to[at + REMOTE_ADDRESS] = remoteAddress;
+    to[at + RKEY] = VerbsWorkCalls.pair(rkey, 0);
+    to[at + LOCAL_ADDRESS] = local;
     to[at + LENGTH_AND_LKEY] = VerbsWorkCalls.pair(bytes, 0);
-    to[at + RKEY_AND_OPCODE] = VerbsWorkCalls.pair(rkey, opcode);
     // Without bytes there is nothing to copy, and a queue pair without inline data takes it too.
     if (bytes > 0) {
       mark(at, VerbsWorkCalls.pair(SIGNALED_INLINE, 0));
@@ -328,8 +339,8 @@ public final class VerbsWorkBatch extends VerbsRequests {
   }
 
   @Override
-  int call(long pair, int count) {
-    return VerbsWorkCalls.post(pair, firstAddress(), count, acceptedAddress());
+  int call(long pair, int count, long id) {
+    return VerbsWorkCalls.post(pair, firstAddress(), count, id, acceptedAddress());
   }
 
   @Override

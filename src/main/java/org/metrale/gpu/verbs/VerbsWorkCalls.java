@@ -63,6 +63,11 @@ final class VerbsWorkCalls {
     return (int) (LITTLE ? word >>> 32 : word);
   }
 
+  /** A 32-bit field in the byte order of a network. */
+  static int networkOrder(int value) {
+    return LITTLE ? Integer.reverseBytes(value) : value;
+  }
+
   static long address(ibv_qp pair) {
     return pair.address();
   }
@@ -80,14 +85,17 @@ final class VerbsWorkCalls {
     return new Pointer(buffer).address();
   }
 
-  /** The number of requests taken, or a negated errno; {@code accepted} has the number then. */
-  static int post(long pair, long requests, int count, long accepted) {
-    return verbs.metrale_ibv_post_send_flat(pair, requests, count, accepted);
+  /**
+   * The number of requests taken, or a negated errno; {@code accepted} has the number then. They
+   * get ids from {@code id} on.
+   */
+  static int post(long pair, long requests, int count, long id, long accepted) {
+    return verbs.metrale_ibv_post_send_linked(pair, requests, count, id, WorkLedger.STEP, accepted);
   }
 
   /** As {@link #post}, for the receive queue. */
-  static int postReceives(long pair, long requests, int count, long accepted) {
-    return verbs.metrale_ibv_post_recv_flat(pair, requests, count, accepted);
+  static int postReceives(long pair, long requests, int count, long id, long accepted) {
+    return verbs.metrale_ibv_post_recv_linked(pair, requests, count, id, WorkLedger.STEP, accepted);
   }
 
   /** The opcode that does the same with immediate data; negative if there is none. */
@@ -101,8 +109,12 @@ final class VerbsWorkCalls {
     };
   }
 
-  static int poll(long queue, long completions, int capacity) {
-    return verbs.metrale_ibv_poll_cq_flat(queue, completions, capacity);
+  /**
+   * The number of completions, and in the upper half how many from the first one on were done and
+   * have ids that count up in steps; a negated errno.
+   */
+  static long poll(long queue, long completions, int capacity, long step) {
+    return verbs.metrale_ibv_poll_cq_run(queue, completions, capacity, step);
   }
 
   static boolean isQueueFull(int code) {

@@ -103,7 +103,7 @@ final class WorkLedger {
   }
 
   private int postInside(long pair, VerbsRequests batch, int count) {
-    batch.writeOut(count, idOf(posted));
+    batch.writeOut(count);
     int at = (int) posted & mask;
     int untilEnd = Math.min(count, workIds.length - at);
     batch.copyWorkIds(0, workIds, at, untilEnd);
@@ -111,7 +111,7 @@ final class WorkLedger {
       batch.copyWorkIds(untilEnd, workIds, 0, count - untilEnd);
     }
     hold(batch, count);
-    int code = batch.call(pair, count);
+    int code = batch.call(pair, count, idOf(posted));
     if (code == count) {
       posted += count;
       batch.taken(count);

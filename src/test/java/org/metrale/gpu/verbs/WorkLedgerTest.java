@@ -67,6 +67,50 @@ final class WorkLedgerTest {
   }
 
   @Test
+  void whatThePollFoundInOrderIsStillNotTakenForAnythingElse() throws Exception {
+    try (VerbsEnd end = connectedToItself()) {
+      VerbsMemoryRegion memory = end.memory(64, VerbsAccess.READ_WRITE);
+      VerbsWorkBatch batch = VerbsWorkBatch.allocate(4);
+      for (int i = 0; i < 3; i++) {
+        batch.read(70 + i, memory, 8 * i, 8, memory.address(), memory.rkey());
+      }
+      assertEquals(3, ledger.post(VerbsWorkCalls.address(end.prepared.handle()), batch));
+      come(1, 2);
+      done.filled(2, 2);
+      assertTrue(refused(0, 2).getMessage().contains("request 0 is the next of 3"));
+      come(0, 1, 2, 3);
+      done.filled(4, 4);
+      assertTrue(refused(0, 4).getMessage().contains("nothing is in flight"));
+      come(0, 1, 2, 2);
+      done.filled(4, 3);
+      assertTrue(refused(0, 4).getMessage().contains("nothing is in flight"));
+      come(0, 1, 2);
+      done.filled(3, 2);
+      assertEquals(3, ledger.retire(done, 0, 3));
+      assertEquals(0, ledger.inFlight());
+      assertEquals(72, done.workId(2));
+    }
+  }
+
+  @Test
+  void whatIsDroppedIsNoLongerKnown() throws Exception {
+    try (VerbsEnd end = connectedToItself()) {
+      VerbsMemoryRegion memory = end.memory(64, VerbsAccess.READ_WRITE);
+      VerbsWorkBatch batch = VerbsWorkBatch.allocate(2);
+      batch.read(70, memory, 0, 8, memory.address(), memory.rkey());
+      batch.read(71, memory, 8, 8, memory.address(), memory.rkey());
+      assertEquals(2, ledger.post(VerbsWorkCalls.address(end.prepared.handle()), batch));
+      come(5, 6, 0, 0);
+      done.filled(4, 2);
+      assertEquals(2, done.drop(0, 2));
+      assertTrue(refused(0, 2).getMessage().contains("completed request 0"));
+      come(0, 1);
+      assertEquals(2, ledger.retire(done, 0, 2));
+      assertEquals(71, done.workId(1));
+    }
+  }
+
+  @Test
   void whatIsAnotherQueuesIsLeftToIt() throws Exception {
     try (VerbsEnd end = connectedToItself()) {
       VerbsMemoryRegion memory = end.memory(64, VerbsAccess.READ_WRITE);

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.StringTokenizer;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 
 /**
  * A command run to its end in a process of its own, since a process opens each library only once.
@@ -61,6 +62,26 @@ record ToolProcess(int exitCode, String out, String err) {
       Files.deleteIfExists(out);
       Files.deleteIfExists(err);
       Files.delete(folder);
+    }
+  }
+
+  /**
+   * Runs a command on a terminal of its own; what it wrote there, to either output, is the output.
+   */
+  static ToolProcess onTerminal(ProcessBuilder builder) throws IOException, InterruptedException {
+    String command =
+        builder.command().stream()
+            .map(word -> "'" + word.replace("'", "'\\''") + "'")
+            .collect(Collectors.joining(" "));
+    Path screen = Files.createTempFile("metrale-tool-", ".screen");
+    try {
+      ToolProcess script =
+          run(
+              builder.command(
+                  "script", "--quiet", "--return", "--command", command, screen.toString()));
+      return new ToolProcess(script.exitCode, Files.readString(screen), script.err);
+    } finally {
+      Files.delete(screen);
     }
   }
 
