@@ -64,7 +64,13 @@ final class RailLeftoversTest {
     assertTrue(said.value("reasons").contains("PEER_REJECTED"), said::toString);
     assertTrue(said.value("reasons").contains("ACK_REFUSED"), said::toString);
     assertTrue(Integer.parseInt(said.value("connected")) > 20, said::toString);
-    assertEquals("0", said.value("descriptors"), said::toString);
+  }
+
+  /** What was closed last may be on its way still. */
+  private static void noMoreThan(long descriptors) throws Exception {
+    while (Descriptors.open() > descriptors) {
+      Thread.sleep(1);
+    }
   }
 
   /** Whatever takes it down, and also where it cannot be made again at the first attempt. */
@@ -87,7 +93,6 @@ final class RailLeftoversTest {
             .succeeded();
     assertEquals("", said.value("wrong"), said::toString);
     assertEquals("0", said.value("untouched"), said::toString);
-    assertEquals("0", said.value("descriptors"), said::toString);
   }
 
   /** Reads from a peer while the second rail fails, again and again. */
@@ -117,7 +122,7 @@ final class RailLeftoversTest {
         RailTakeDownCases.untilActive(connected);
         System.out.println("wrong=" + wrong);
         System.out.println("untouched=" + connected.status().get(0).failures());
-        System.out.println("descriptors=" + (Descriptors.open() - before));
+        noMoreThan(before);
       }
     }
 
@@ -134,7 +139,7 @@ final class RailLeftoversTest {
     }
   }
 
-  /** Connects again and again, and says what failed and how many descriptors are left over. */
+  /** Connects again and again, and says what failed. */
   static final class Probe {
     private static final int ATTEMPTS = 300;
     private static final int BYTES = 4096;
@@ -171,7 +176,7 @@ final class RailLeftoversTest {
             before = Descriptors.open();
           }
         }
-        System.out.println("descriptors=" + (Descriptors.open() - before));
+        noMoreThan(before);
       }
       System.out.println("calls=" + String.join(" ", calls));
       System.out.println("reasons=" + String.join(" ", reasons));
