@@ -58,12 +58,12 @@ public final class VerbsReceiveBatch extends VerbsRequests {
    * @throws IllegalStateException if the batch is full
    */
   public void receive(long workId, VerbsMemoryRegion region, long offset, long lengthBytes) {
-    int at = nextWord();
+    int at = nextWord(region);
     Objects.checkFromIndexSize(offset, lengthBytes, region.lengthBytes());
     if (lengthBytes <= 0 || lengthBytes > MOST_BYTES) {
       throw new IllegalArgumentException("lengthBytes: wanted 1 to 2^32-1, got " + lengthBytes);
     }
-    accept(workId, region);
+    accept(workId);
     words[at + PART_COUNT] = ONE_PART;
     words[at + LOCAL_ADDRESS] = region.address() + offset;
     words[at + LENGTH_AND_LKEY] = VerbsWorkCalls.pair((int) lengthBytes, region.lkey());

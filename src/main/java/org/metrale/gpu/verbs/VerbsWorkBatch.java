@@ -268,7 +268,7 @@ public final class VerbsWorkBatch extends VerbsRequests {
       long remoteAddress,
       int rkey,
       int opcode) {
-    int at = nextWord();
+    int at = nextWord(region);
     Objects.checkFromIndexSize(offset, lengthBytes, region.lengthBytes());
     if (lengthBytes <= 0 || lengthBytes > MOST_BYTES) {
       throw new IllegalArgumentException("lengthBytes: wanted 1 to 2^32-1, got " + lengthBytes);
@@ -276,7 +276,7 @@ public final class VerbsWorkBatch extends VerbsRequests {
     if (lengthBytes > longest) {
       longest = lengthBytes;
     }
-    accept(workId, region);
+    accept(workId);
     long[] to = words;
     to[at + PART_COUNT_AND_OPCODE] = VerbsWorkCalls.pair(1, opcode);
     to[at + REMOTE_ADDRESS] = remoteAddress;
