@@ -664,15 +664,15 @@ public static native void pncclParamDumpAll();
  *   METRALE_LIBRARY     the library's short name as a string, for example "nccl"
  *   METRALE_FUNCTIONS   the file with one METRALE_FUNCTION(index, name) a function
  *
- * Each function has a hidden stub that jumps through a slot. A slot starts at code that knows its
- * index and says that the function is missing; opening a library overwrites the slots of the
- * functions that it has. No signature is needed, so a change of a header's types cannot break the
- * table.
+ * Each function has a hidden stub that calls through a slot (metrale_guard.h). A slot starts at
+ * code that knows its index and says that the function is missing; opening a library overwrites the
+ * slots of the functions that it has.
  *
  * A missing function that answers a code leaves LibraryUnavailableException to the Java method that
  * called and answers -1, an error of every library: whoever called goes on as after any other
  * failure, and glue without a handler, which costs a call less, can call it. One that answers a
- * structure cannot answer "failed" and throws.
+ * structure cannot answer "failed" and throws. The same becomes of one that throws itself, with
+ * LibraryThrewException.
  *
  * Invariant: a slot holds either the address of its own code or of the function in the one
  * library that was opened. Slots are written under the mutex and read without it, one aligned word
@@ -692,7 +692,7 @@ private static native @Cast("bool") boolean metrale_table_exports(String symbol)
 private static native int metrale_table_count();
 private static native String metrale_table_name(int index);
 private static native @Cast("bool") boolean metrale_table_bound(int index);
-private static native int metrale_table_version();
+private static native int metrale_table_version() throws org.metrale.gpu.LibraryThrewException;
 static {
     metrale_table_attach();
     org.metrale.gpu.NativeLibrary.attach("nccl",
@@ -758,14 +758,21 @@ public static native void metrale_nccl_rank_recycle(@Cast("int64_t") long rank);
 // #ifndef METRALE_PARSER
 // #endif
 
+// #ifndef METRALE_PARSER
+// #endif
+
 /*
  * The owner's way to queue one two-sided operation and to record its event behind it;
  * METRALE_NCCL_AGAIN if it does not own the communicator any more. `what` has the peer in bits 48
- * to 63.
+ * to 63, and in bit 47 whether the context is attached to this thread.
  */
 public static native @NoException(true) int metrale_nccl_submit_owned(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long epoch, @Cast("int64_t") long send,
                                             @Cast("int64_t") long recv, @Cast("int64_t") long count, @Cast("int64_t") long slot,
                                             @Cast("int64_t") long generation);
+
+/* The same on the stream that this owner named last. */
+public static native @NoException(true) int metrale_nccl_submit_again(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long epoch, @Cast("int64_t") long send,
+                                            @Cast("int64_t") long recv, @Cast("int64_t") long count);
 
 /*
  * Queues one two-sided operation and records its event behind it. Where NCCL answers "in progress"

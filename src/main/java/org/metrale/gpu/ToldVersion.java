@@ -32,7 +32,11 @@ final class ToldVersion implements Runnable {
 
   @Override
   public void run() {
-    code = table.version();
+    try {
+      code = table.version();
+    } catch (LibraryThrewException e) {
+      code = UNTOLD; // it has one as little as a library that lacks the function
+    }
   }
 
   /** The library's number; negative if it has none, or has not told it in five seconds. */

@@ -116,7 +116,8 @@ final class Recipe {
         "private static native int metrale_table_count();",
         "private static native String metrale_table_name(int index);",
         "private static native @Cast(\"bool\") boolean metrale_table_bound(int index);",
-        "private static native int metrale_table_version();",
+        "private static native int metrale_table_version()"
+            + " throws org.metrale.gpu.LibraryThrewException;",
         "static {",
         "    metrale_table_attach();",
         "    org.metrale.gpu.NativeLibrary.attach(\"" + library + "\",",
@@ -137,9 +138,9 @@ final class Recipe {
 
   /**
    * Leaves out of the glue of some functions what would turn a C++ exception into Java's: it costs
-   * each call a frame. For functions that throw nothing of ours; what a vendor's library throws no
-   * handler of the glue could catch. Where one is missing that answers a code, the table itself
-   * leaves the exception to the method.
+   * each call a frame. For functions that throw nothing of ours. Where one is missing that answers
+   * a code, or the vendor's library throws out of it, the table itself leaves the exception to the
+   * method.
    */
   static void throwNothing(InfoMap map, Iterable<String> functions) {
     for (String function : functions) {

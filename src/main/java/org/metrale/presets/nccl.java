@@ -98,7 +98,9 @@ public class nccl implements InfoMapper, LoadEnabled, BuildEnabled {
               + " devlist);");
     }
     Recipe.throwNothing(map, Recipe.answering(Recipe.header(build, "nccl.h"), "ncclResult_t"));
-    Recipe.throwNothing(map, List.of("metrale_nccl_submit_owned", "metrale_nccl_submit"));
+    Recipe.throwNothing(
+        map,
+        List.of("metrale_nccl_submit_owned", "metrale_nccl_submit_again", "metrale_nccl_submit"));
     // Without an initialiser NCCL refuses the structure.
     Recipe.initialised(map, "ncclConfig_t", "size", SIZE, "metrale_initialize");
     Recipe.initialised(map, "ncclSimInfo_t", "size", SIZE, "metrale_initialize");

@@ -34,11 +34,6 @@ enum metrale_cuda_index {
 };
 #undef METRALE_FUNCTION
 
-/* A function of the library itself, without the stub before it. */
-#define METRALE_OPENED(type, name)                                                                 \
-    (reinterpret_cast<type>(                                                                       \
-        __atomic_load_n(&metrale_table_slots[metrale_index_##name], __ATOMIC_ACQUIRE)))
-
 /* Makes a context current, unless the driver lacks the function that restores the one before. */
 static CUresult metrale_push(CUcontext context)
 {
@@ -426,17 +421,16 @@ static void metrale_driver_leave(const metrale_entered *entered)
  */
 static inline int64_t metrale_driver_functions(void)
 {
-    static const metrale_driver driver = {
-        &metrale_needs_fences,
-        metrale_publish_to_all,
-        metrale_take_announcement,
-        metrale_driver_enter,
-        metrale_driver_leave,
-        METRALE_OPENED(decltype(&cuCtxGetCurrent), cuCtxGetCurrent),
-        metrale_push,
-        METRALE_OPENED(decltype(&cuCtxPopCurrent), cuCtxPopCurrent_v2),
-        METRALE_OPENED(decltype(&cuEventRecord), cuEventRecord),
-        METRALE_OPENED(decltype(&cuEventQuery), cuEventQuery)};
+    static const metrale_driver driver = {&metrale_needs_fences,
+                                          metrale_publish_to_all,
+                                          metrale_take_announcement,
+                                          metrale_driver_enter,
+                                          metrale_driver_leave,
+                                          METRALE_OPENED(cuCtxGetCurrent),
+                                          metrale_push,
+                                          METRALE_OPENED(cuCtxPopCurrent_v2),
+                                          METRALE_OPENED(cuEventRecord),
+                                          METRALE_OPENED(cuEventQuery)};
 
     return static_cast<int64_t>(reinterpret_cast<uintptr_t>(&driver));
 }

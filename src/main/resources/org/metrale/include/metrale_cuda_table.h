@@ -5,6 +5,9 @@
 #include <cuda.h>
 #define METRALE_LIBRARY "cuda"
 #define METRALE_FUNCTIONS "metrale_cuda_functions.h"
+#define METRALE_BARE                                                                               \
+    " cuCtxGetCurrent  cuCtxPushCurrent_v2  cuCtxPopCurrent_v2 "                                   \
+    " cuStreamQuery  cuStreamWaitEvent  cuEventRecord  cuEventQuery "
 #endif
 #include "metrale_table.h"
 #ifndef METRALE_PARSER

@@ -229,27 +229,23 @@ static inline int metrale_nccl_issue(int64_t rank, int64_t slot, int64_t generat
     if (result != ncclSuccess) {
         return result;
     }
-    CUresult recorded = mine->driver->record(METRALE_NCCL_POINTER(CUevent, event), use.stream);
+    CUresult recorded = use.record(METRALE_NCCL_POINTER(CUevent, event));
     return recorded == CUDA_SUCCESS ? 0 : METRALE_NCCL_CUDA - static_cast<int>(recorded);
 }
 #endif
 
-/*
- * The owner's way to queue one two-sided operation and to record its event behind it;
- * METRALE_NCCL_AGAIN if it does not own the communicator any more. `what` has the peer in bits 48
- * to 63.
- */
-static inline int metrale_nccl_submit_owned(int64_t what, int64_t rank, int64_t epoch, int64_t send,
-                                            int64_t recv, int64_t count, int64_t slot,
-                                            int64_t generation)
+#ifndef METRALE_PARSER
+static inline bool metrale_nccl_is_owned(const metrale_nccl_rank *rank, int64_t epoch)
 {
-    metrale_nccl_rank *mine = METRALE_NCCL_POINTER(metrale_nccl_rank *, rank);
+    metrale_light_barrier(rank->driver->needs_fences);
+    return __builtin_expect(rank->epoch.load(std::memory_order_acquire) == epoch, 1);
+}
 
-    metrale_light_barrier(mine->driver->needs_fences);
-    if (__builtin_expect(mine->epoch.load(std::memory_order_acquire) != epoch, 0)) {
-        return METRALE_NCCL_AGAIN;
-    }
-    metrale_nccl_use use(mine, slot, generation);
+/* What the owner's ways have in common: an operation on the stream used last, and its event. */
+static inline int metrale_nccl_submit_mine(int64_t what, metrale_nccl_rank *mine, int64_t send,
+                                           int64_t recv, int64_t count)
+{
+    metrale_nccl_use use(mine, mine->slot, mine->generation, (what >> 47 & 1) != 0);
     if (__builtin_expect(use.code != 0, 0)) {
         return use.code;
     }
@@ -262,9 +258,40 @@ static inline int metrale_nccl_submit_owned(int64_t what, int64_t rank, int64_t 
         return result;
     }
     CUevent event = METRALE_NCCL_POINTER(CUevent, mine->events[mine->next & mine->event_mask]);
-    CUresult recorded = mine->driver->record(event, use.stream);
+    CUresult recorded = use.record(event);
     mine->next++;
     return recorded == CUDA_SUCCESS ? 0 : METRALE_NCCL_CUDA - static_cast<int>(recorded);
+}
+#endif
+
+/*
+ * The owner's way to queue one two-sided operation and to record its event behind it;
+ * METRALE_NCCL_AGAIN if it does not own the communicator any more. `what` has the peer in bits 48
+ * to 63, and in bit 47 whether the context is attached to this thread.
+ */
+static inline int metrale_nccl_submit_owned(int64_t what, int64_t rank, int64_t epoch, int64_t send,
+                                            int64_t recv, int64_t count, int64_t slot,
+                                            int64_t generation)
+{
+    metrale_nccl_rank *mine = METRALE_NCCL_POINTER(metrale_nccl_rank *, rank);
+
+    if (!metrale_nccl_is_owned(mine, epoch)) {
+        return METRALE_NCCL_AGAIN;
+    }
+    mine->slot = slot;
+    mine->generation = generation;
+    return metrale_nccl_submit_mine(what, mine, send, recv, count);
+}
+
+/* The same on the stream that this owner named last. */
+static inline int metrale_nccl_submit_again(int64_t what, int64_t rank, int64_t epoch, int64_t send,
+                                            int64_t recv, int64_t count)
+{
+    metrale_nccl_rank *mine = METRALE_NCCL_POINTER(metrale_nccl_rank *, rank);
+
+    return metrale_nccl_is_owned(mine, epoch)
+               ? metrale_nccl_submit_mine(what, mine, send, recv, count)
+               : METRALE_NCCL_AGAIN;
 }
 
 /*

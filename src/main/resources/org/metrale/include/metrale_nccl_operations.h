@@ -53,6 +53,12 @@ struct metrale_nccl_work {
     cudaStream_t stream;
 };
 
+#define METRALE_FUNCTION(index, name) metrale_index_##name = index,
+enum metrale_nccl_index {
+#include METRALE_FUNCTIONS
+};
+#undef METRALE_FUNCTION
+
 __attribute__((always_inline)) static inline ncclResult_t
 metrale_nccl_call(const metrale_nccl_work &w)
 {
@@ -147,12 +153,6 @@ static inline ncclResult_t metrale_nccl_grouped(const metrale_nccl_operation *o,
                               stream};
     return metrale_nccl_call(work);
 }
-
-#define METRALE_FUNCTION(index, name) metrale_index_##name = index,
-enum metrale_nccl_index {
-#include METRALE_FUNCTIONS
-};
-#undef METRALE_FUNCTION
 
 /* Ends a group however its user leaves it. */
 class metrale_nccl_group

@@ -24,11 +24,30 @@ struct metrale_nccl_rank {
     const int64_t *events = nullptr;
     int64_t event_mask = 0;
     int64_t next = 0;
+    /* The stream that the owner named last. */
+    int64_t slot = 0;
+    int64_t generation = 0;
     metrale_nccl_rank *unused = nullptr;
 };
 
 static std::mutex metrale_nccl_rank_mutex;
 static metrale_nccl_rank *metrale_nccl_unused_ranks;
+
+/* Apart, and without the object that calls it, which can so live in registers. */
+__attribute__((noinline, cold)) static CUresult
+metrale_nccl_record_there(const metrale_driver *driver, CUcontext context, CUevent event,
+                          CUstream stream)
+{
+    CUcontext old;
+    CUresult result = driver->push(context);
+
+    if (result != CUDA_SUCCESS) {
+        return result;
+    }
+    result = driver->record(event, stream);
+    driver->pop(&old);
+    return result;
+}
 
 /*
  * A stream that an operation of a communicator uses, with its context current. It is announced by
@@ -38,7 +57,9 @@ static metrale_nccl_rank *metrale_nccl_unused_ranks;
 class metrale_nccl_use
 {
   public:
-    metrale_nccl_use(const metrale_nccl_rank *rank, int64_t slot, int64_t generation)
+    /* `attached` says that the context is current on this thread for longer than the call. */
+    metrale_nccl_use(const metrale_nccl_rank *rank, int64_t slot, int64_t generation,
+                     bool attached = false)
         : driver_(rank->driver), place_(rank->announcement->slots)
     {
         metrale_slot *wanted = METRALE_NCCL_POINTER(metrale_slot *, slot);
@@ -51,6 +72,9 @@ class metrale_nccl_use
             return;
         }
         stream = static_cast<CUstream>(wanted->handle);
+        if (attached) {
+            return;
+        }
         if (__builtin_expect(driver_->current(&now) == CUDA_SUCCESS && now == wanted->context, 1)) {
             return;
         }
@@ -77,6 +101,17 @@ class metrale_nccl_use
     void keep()
     {
         place_[1].store(place_->load(std::memory_order_relaxed), std::memory_order_release);
+    }
+
+    /* Puts an event behind what was issued. Who said that the context was attached may be wrong. */
+    CUresult record(CUevent event)
+    {
+        CUresult result = driver_->record(event, stream);
+
+        return __builtin_expect(result == CUDA_ERROR_INVALID_CONTEXT, 0)
+                   ? metrale_nccl_record_there(
+                         driver_, place_->load(std::memory_order_relaxed)->context, event, stream)
+                   : result;
     }
 
     CUstream stream = nullptr;

@@ -5,6 +5,8 @@
 #include <nccl.h>
 #define METRALE_LIBRARY "nccl"
 #define METRALE_FUNCTIONS "metrale_nccl_functions.h"
+/* It counts. */
+#define METRALE_BARE " ncclGroupStart  pncclGroupStart "
 #endif
 #include "metrale_table.h"
 #ifndef METRALE_PARSER

@@ -5,15 +5,15 @@
  *   METRALE_LIBRARY     the library's short name as a string, for example "nccl"
  *   METRALE_FUNCTIONS   the file with one METRALE_FUNCTION(index, name) a function
  *
- * Each function has a hidden stub that jumps through a slot. A slot starts at code that knows its
- * index and says that the function is missing; opening a library overwrites the slots of the
- * functions that it has. No signature is needed, so a change of a header's types cannot break the
- * table.
+ * Each function has a hidden stub that calls through a slot (metrale_guard.h). A slot starts at
+ * code that knows its index and says that the function is missing; opening a library overwrites the
+ * slots of the functions that it has.
  *
  * A missing function that answers a code leaves LibraryUnavailableException to the Java method that
  * called and answers -1, an error of every library: whoever called goes on as after any other
  * failure, and glue without a handler, which costs a call less, can call it. One that answers a
- * structure cannot answer "failed" and throws.
+ * structure cannot answer "failed" and throws. The same becomes of one that throws itself, with
+ * LibraryThrewException.
  *
  * Invariant: a slot holds either the address of its own code or of the function in the one
  * library that was opened. Slots are written under the mutex and read without it, one aligned word
@@ -39,12 +39,14 @@
 #include <string>
 #include <type_traits>
 
-/* Thrown for a missing function that answers a structure; becomes LibraryUnavailableException. */
-class __attribute__((visibility("hidden"))) metrale_unavailable : public std::exception
+#define METRALE_UNAVAILABLE "org/metrale/gpu/LibraryUnavailableException"
+#define METRALE_THREW "org/metrale/gpu/LibraryThrewException"
+
+/* Thrown where a function that answers a structure cannot answer; becomes Java's of that type. */
+class __attribute__((visibility("hidden"))) metrale_failure : public std::exception
 {
   public:
-    explicit metrale_unavailable(const char *function)
-        : message_(std::string(METRALE_LIBRARY " ") + function)
+    metrale_failure(const char *type, const char *message) : type(type), message_(message)
     {
     }
 
@@ -53,8 +55,21 @@ class __attribute__((visibility("hidden"))) metrale_unavailable : public std::ex
         return message_.c_str();
     }
 
+    const char *const type;
+
   private:
     std::string message_;
+};
+
+/* The function is missing. */
+class __attribute__((visibility("hidden"))) metrale_unavailable : public metrale_failure
+{
+  public:
+    explicit metrale_unavailable(const char *function)
+        : metrale_failure(METRALE_UNAVAILABLE,
+                          (std::string(METRALE_LIBRARY " ") + function).c_str())
+    {
+    }
 };
 
 #define METRALE_FUNCTION(index, name) #name,
@@ -68,6 +83,11 @@ static const int metrale_table_size =
 
 extern "C" __attribute__((visibility("hidden"))) void *metrale_table_slots[];
 extern "C" __attribute__((visibility("hidden"))) void *metrale_table_empty[];
+
+/* A function of the library itself, without the stub and its guard; its index has to be known. */
+#define METRALE_OPENED(name)                                                                       \
+    (reinterpret_cast<decltype(&name)>(                                                            \
+        __atomic_load_n(&metrale_table_slots[metrale_index_##name], __ATOMIC_ACQUIRE)))
 
 /* The virtual machine, set before the glue's class calls anything else. */
 static JavaVM *metrale_table_vm;
@@ -126,7 +146,7 @@ __attribute__((cold, noinline)) static int metrale_table_lacks(const char *funct
     char text[256];
 
     snprintf(text, sizeof(text), "%s %s", METRALE_LIBRARY, function);
-    metrale_table_raise("org/metrale/gpu/LibraryUnavailableException", text);
+    metrale_table_raise(METRALE_UNAVAILABLE, text);
     return -1;
 }
 
@@ -146,6 +166,8 @@ static constexpr metrale_table_kind metrale_table_kinds[] = {
 #include METRALE_FUNCTIONS
 };
 #undef METRALE_FUNCTION
+
+#include "metrale_guard.h"
 #endif
 
 extern "C" __attribute__((visibility("hidden"), cold, used, noinline)) intptr_t
@@ -162,23 +184,13 @@ metrale_table_missing(int index)
 #endif
 }
 
-/*
- * The stubs leave every argument register as it is. An exception passes through nothing of theirs:
- * both the stub and a slot's code are jumped through, they never have a frame.
- */
+/* What a slot holds at first; it is jumped to, so it never has a frame. */
 #if defined(__x86_64__)
 #define METRALE_FUNCTION(index, name)                                                              \
-    ".p2align 4\n.globl " #name "\n.hidden " #name "\n.type " #name ",@function\n" #name ":\n"     \
-    ".cfi_startproc\nendbr64\njmp *metrale_table_slots+8*" #index "(%rip)\n.cfi_endproc\n"         \
-    ".size " #name ",.-" #name "\n"                                                                \
     ".p2align 4\n.Lmetrale_missing_" #index ":\n"                                                  \
     ".cfi_startproc\nendbr64\nmovl $" #index ",%edi\njmp metrale_table_missing\n.cfi_endproc\n"
 #elif defined(__aarch64__)
 #define METRALE_FUNCTION(index, name)                                                              \
-    ".p2align 4\n.globl " #name "\n.hidden " #name "\n.type " #name ",%function\n" #name ":\n"     \
-    ".cfi_startproc\nhint #34\nadrp x16, metrale_table_slots+8*" #index "\n"                       \
-    "ldr x16, [x16, :lo12:metrale_table_slots+8*" #index "]\nbr x16\n.cfi_endproc\n"               \
-    ".size " #name ",.-" #name "\n"                                                                \
     ".p2align 4\n.Lmetrale_missing_" #index ":\n"                                                  \
     ".cfi_startproc\nhint #34\nmov w0, #" #index "\nb metrale_table_missing\n.cfi_endproc\n"
 #else
@@ -188,6 +200,29 @@ asm(".text\n"
 #include METRALE_FUNCTIONS
 );
 #undef METRALE_FUNCTION
+
+#ifdef METRALE_UNDECLARED
+/*
+ * Stubs of functions whose types are not known here leave every argument register as it is, and
+ * have no frame either. What such a function throws ends the process.
+ */
+#if defined(__x86_64__)
+#define METRALE_FUNCTION(index, name)                                                              \
+    ".p2align 4\n.globl " #name "\n.hidden " #name "\n.type " #name ",@function\n" #name ":\n"     \
+    ".cfi_startproc\nendbr64\njmp *metrale_table_slots+8*" #index "(%rip)\n.cfi_endproc\n"         \
+    ".size " #name ",.-" #name "\n"
+#elif defined(__aarch64__)
+#define METRALE_FUNCTION(index, name)                                                              \
+    ".p2align 4\n.globl " #name "\n.hidden " #name "\n.type " #name ",%function\n" #name ":\n"     \
+    ".cfi_startproc\nhint #34\nadrp x16, metrale_table_slots+8*" #index "\n"                       \
+    "ldr x16, [x16, :lo12:metrale_table_slots+8*" #index "]\nbr x16\n.cfi_endproc\n"               \
+    ".size " #name ",.-" #name "\n"
+#endif
+asm(".text\n"
+#include METRALE_FUNCTIONS
+);
+#undef METRALE_FUNCTION
+#endif
 
 #define METRALE_FUNCTION(index, name) ".8byte .Lmetrale_missing_" #index "\n"
 asm(".data\n.p2align 3\n.globl metrale_table_slots\n.hidden metrale_table_slots\n"
@@ -320,19 +355,19 @@ static inline bool metrale_table_has(const char *name)
 
 /*
  * The glue turns a C++ exception into the Java exception whose index it passes along; here the
- * index is changed for the one exception that means "unavailable", so that everything else keeps
- * its type. The glue's list of class names has the wanted one because metrale_table_open's Java
- * side declares that it throws it.
+ * index is changed for those that name a type, so that everything else keeps its type. The glue's
+ * list of class names has the wanted one because a function of the table declares in Java that it
+ * throws it.
  */
 static inline const char *metrale_exception_text(const std::exception &exception,
                                                  const char *const *class_names, size_t count,
                                                  int *index)
 {
-    if (dynamic_cast<const metrale_unavailable *>(&exception) != nullptr) {
-        for (size_t i = 0; i < count; i++) {
-            if (strcmp(class_names[i], "org/metrale/gpu/LibraryUnavailableException") == 0) {
-                *index = static_cast<int>(i);
-            }
+    const metrale_failure *failure = dynamic_cast<const metrale_failure *>(&exception);
+
+    for (size_t i = 0; failure != nullptr && i < count; i++) {
+        if (strcmp(class_names[i], failure->type) == 0) {
+            *index = static_cast<int>(i);
         }
     }
     return exception.what();

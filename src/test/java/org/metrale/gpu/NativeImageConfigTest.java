@@ -97,7 +97,11 @@ final class NativeImageConfigTest {
   @ValueSource(strings = {"linux-x86_64", "linux-arm64"})
   void whatTheGlueThrowsCanBeMade(String platform) throws Exception {
     Map<String, List<JsonNode>> entries = entries(platform, "jni-config.json");
-    for (Class<?> thrown : List.of(LibraryUnavailableException.class, OutOfMemoryError.class)) {
+    for (Class<?> thrown :
+        List.of(
+            LibraryThrewException.class,
+            LibraryUnavailableException.class,
+            OutOfMemoryError.class)) {
       List<JsonNode> found = entries.getOrDefault(thrown.getName(), List.of());
       assertTrue(
           found.stream()

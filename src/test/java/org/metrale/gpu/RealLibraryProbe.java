@@ -39,7 +39,11 @@ final class RealLibraryProbe {
   private static void nccl() {
     try (PointerScope scope = new PointerScope()) {
       ncclUniqueId id = new ncclUniqueId();
-      print("ncclGetUniqueId", nccl.ncclGetUniqueId(id));
+      try {
+        print("ncclGetUniqueId", nccl.ncclGetUniqueId(id));
+      } catch (LibraryThrewException e) {
+        print("ncclGetUniqueId", e.getMessage());
+      }
       print("ncclCommInitRank", nccl.ncclCommInitRank(new ncclComm(), 1, id, 0));
       print("text", nccl.ncclGetErrorString(1).getString());
     }

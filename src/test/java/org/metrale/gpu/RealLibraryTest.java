@@ -47,6 +47,30 @@ final class RealLibraryTest {
     assertSupportsWhatItExports(file, result);
   }
 
+  /** From 2.29 on it throws; the older ones answer. */
+  @ParameterizedTest
+  @MethodSource("ncclLibraries")
+  void ncclThatGetsNoThreadIsAFailureAndNotTheEnd(Path file) throws Exception {
+    Path preloaded =
+        Fakes.folder("full").resolveSibling("../throwing/libmetrale_no_threads.so").normalize();
+    assertTrue(Files.exists(preloaded), preloaded.toString());
+    ForkedJvm.Result result =
+        probe("nccl", file).environment("LD_PRELOAD", preloaded).run().succeeded();
+    String[] version = result.value("version").split("\\.", -1);
+    String said = result.value("ncclGetUniqueId");
+    if (Integer.parseInt(version[1]) >= 29) {
+      assertEquals(
+          "ncclGetUniqueId: NCCL at "
+              + file
+              + " threw a C++ exception, std::system_error: Resource temporarily unavailable; its"
+              + " state is unknown from here on",
+          said);
+    } else {
+      assertEquals("2", said);
+    }
+    assertEquals("1", result.value("ncclCommInitRank"));
+  }
+
   @Test
   void anOlderNcclNamesTheFunctionItselfAndTheFirstVersionThatHasIt() throws Exception {
     Path oldest = ncclLibraries().get(0);

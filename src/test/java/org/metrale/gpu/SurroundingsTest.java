@@ -54,18 +54,9 @@ final class SurroundingsTest {
       disabledReason = "an emulated processor reads what the kernel would refuse to execute")
   void saysHowToNameAFolderWhereNothingCanBeExecuted() throws Exception {
     Path cache = Files.createDirectory(folder.resolve("noexec"));
-    String[] mounting = {
-      "unshare",
-      "-rm",
-      "sh",
-      "-c",
-      "mount -t tmpfs -o noexec none '" + cache + "' && exec \"$@\"",
-      "sh"
-    };
-    assumeTrue(canMount(mounting), "this system lets nobody mount a folder noexec for himself");
     ForkedJvm.Result result =
         packed("ask:nccl")
-            .by(mounting)
+            .by(OwnMount.withoutExecution(cache))
             .property("org.bytedeco.javacpp.cachedir", cache)
             .run()
             .succeeded();
@@ -161,21 +152,5 @@ final class SurroundingsTest {
     result.succeeded();
     assertEquals("true", result.value("available"), result.output());
     assertEquals(full.toString(), result.value("file"));
-  }
-
-  private static boolean canMount(String... mounting) throws Exception {
-    List<String> command = new ArrayList<>(List.of(mounting));
-    command.add("true");
-    try {
-      return new ProcessBuilder(command)
-              .redirectErrorStream(true)
-              .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-              .start()
-              .waitFor()
-          == 0;
-    } catch (IOException e) {
-      // A system without that program.
-      return false;
-    }
   }
 }

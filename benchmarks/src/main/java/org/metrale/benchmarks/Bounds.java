@@ -37,7 +37,7 @@ final class Bounds {
               "verbs",
               "rail transfer on Soft-RoCE; striped within 3 % of plain verbs",
               Row.NO_JAVA,
-              "needs the virtual machine: src/test/vm/tests.sh"));
+              "measured by src/test/vm/perftest.sh: reports/soft-roce-perftest.md"));
     }
     return bounds.out.stream().filter(verdict -> areas.contains(verdict.area())).toList();
   }

@@ -14,12 +14,52 @@ import org.metrale.gpu.NativeResource;
  * one first. What else changes the thread's current context meanwhile must have restored it.
  */
 public final class CudaAttachment extends NativeResource {
+  private static final ThreadLocal<CudaAttachment> INNERMOST = new ThreadLocal<>();
+
   private final CudaContext context;
   private final Thread thread = Thread.currentThread();
+
+  /** What was attached to the thread before; null if nothing was. */
+  private final CudaAttachment outer = INNERMOST.get();
+
+  /** Whether nothing was attached later. Only its thread reads and writes it. */
+  private boolean innermost = true;
 
   private CudaAttachment(CudaContext context) {
     super(context);
     this.context = context;
+    if (outer != null) {
+      outer.innermost = false;
+    }
+    INNERMOST.set(this);
+  }
+
+  /**
+   * What was attached to the calling thread last and is still. Not for programs.
+   *
+   * @return the attachment, or null
+   */
+  public static CudaAttachment innermost() {
+    return INNERMOST.get();
+  }
+
+  /**
+   * Whether nothing was attached to the thread later, nor this closed. Not for programs: only for
+   * the thread that it belongs to.
+   *
+   * @return true if its context is what is current, unless somebody else changed that
+   */
+  public boolean isInnermost() {
+    return innermost;
+  }
+
+  /**
+   * What is attached.
+   *
+   * @return the context
+   */
+  public CudaContext context() {
+    return context;
   }
 
   @MustBeClosed
@@ -49,6 +89,13 @@ public final class CudaAttachment extends NativeResource {
 
   @Override
   protected void free() {
+    innermost = false;
+    if (outer == null) {
+      INNERMOST.remove();
+    } else {
+      INNERMOST.set(outer);
+      outer.innermost = true;
+    }
     CudaCalls.cuCtxPopCurrent(context.ordinal());
   }
 

@@ -24,6 +24,8 @@ import org.metrale.gpu.cuda.CudaContext;
  * the last. While the process ends it is left open: CUDA may be gone by then. cuFile's log goes to
  * the folder of the options, by the variable {@code CUFILE_LOGFILE_PATH}, which is set for the
  * process unless it is set already; open the driver early, before other threads read variables.
+ * Where CUDA has no device cuFile's driver is not asked to open: it never does, and would write to
+ * standard output, which no setting keeps it from.
  *
  * <p><b>Ownership:</b> files, buffers and batches keep it open. Close it before the CUDA contexts
  * of the memory that it moved.

@@ -193,6 +193,6 @@ public final class CuFileException extends NativeCallException {
       return CuFileCalls.errnoText(code);
     }
     String text = new CuFileResult(code).text();
-    return code == CuFileResult.CUDA_DRIVER_ERROR.code() ? text + ", CUDA code " + cudaCode : text;
+    return cudaCode != 0 ? text + ", CUDA code " + cudaCode : text;
   }
 }

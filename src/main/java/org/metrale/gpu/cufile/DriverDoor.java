@@ -7,7 +7,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeoutException;
 import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.GpuException;
+import org.metrale.gpu.LibraryUnavailableException;
 import org.metrale.gpu.NativeLibrary;
+import org.metrale.gpu.cuda.CudaDriver;
+import org.metrale.gpu.cuda.CudaException;
 import org.metrale.gpu.cufile.CuFileException.Where;
 
 /**
@@ -42,12 +45,6 @@ final class DriverDoor {
     if (!NativeLibrary.CUFILE.isAvailable()) {
       return NativeLibrary.CUFILE.unavailabilityCause().orElseThrow();
     }
-    if (wouldNotReturn()) {
-      return CuFileException.of(
-          "cuFileDriverOpen",
-          CuFileResult.DRIVER_NOT_INITIALIZED,
-          Where.note("not called: " + MODULES + " cannot be read, and cuFile would not return"));
-    }
     if (users == 0) {
       GpuException problem = openWithin(options);
       if (problem != null) {
@@ -56,16 +53,6 @@ final class DriverDoor {
     }
     users++;
     return null;
-  }
-
-  /**
-   * Without the kernel's list of modules cuFile reads it in a loop that never ends; seen with 1.17
-   * and 1.20, not with 1.15.
-   */
-  private static boolean wouldNotReturn() {
-    return !Files.isReadable(MODULES)
-        && !NativeLibrary.CUFILE.isEmulated()
-        && NativeLibrary.CUFILE.versionCode().orElse(0) >= FIRST_THAT_LOOPS;
   }
 
   /** Closes for one user; the last one closes cuFile's driver, which may take its time. */
@@ -87,9 +74,49 @@ final class DriverDoor {
       }
     }
     if (underWay == null) {
-      underWay = new Attempt(true, () -> CuFileCalls.cuFileDriverOpen(Where.NOWHERE));
+      underWay = new Attempt(true, DriverDoor::openThere);
     }
     return endOf("cuFileDriverOpen", options);
+  }
+
+  /**
+   * Opens cuFile's driver if there is a device. Without one it does not open, and writes that to
+   * standard output and into its log, whatever its settings say.
+   */
+  private static void openThere() {
+    try {
+      if (CudaDriver.deviceCount() == 0) {
+        throw noDevice(0, "CUDA counts no device");
+      }
+    } catch (CudaException e) {
+      throw noDevice(e.code(), e.getMessage());
+    } catch (LibraryUnavailableException e) {
+      throw noDevice(0, e.getMessage());
+    }
+    if (wouldNotReturn()) {
+      throw CuFileException.of(
+          "cuFileDriverOpen",
+          CuFileResult.DRIVER_NOT_INITIALIZED,
+          Where.note("not called: " + MODULES + " cannot be read, and cuFile would not return"));
+    }
+    CuFileCalls.cuFileDriverOpen(Where.NOWHERE);
+  }
+
+  /**
+   * Without the kernel's list of modules cuFile reads it in a loop that never ends; seen with 1.17
+   * and 1.20, not with 1.15.
+   */
+  private static boolean wouldNotReturn() {
+    return !Files.isReadable(MODULES)
+        && !NativeLibrary.CUFILE.isEmulated()
+        && NativeLibrary.CUFILE.versionCode().orElse(0) >= FIRST_THAT_LOOPS;
+  }
+
+  private static CuFileException noDevice(int cudaCode, String why) {
+    return CuFileException.ofPacked(
+        "cuFileDriverOpen",
+        (long) cudaCode << Integer.SIZE | CuFileResult.CUDA_DRIVER_ERROR.code(),
+        Where.note("not called: " + why));
   }
 
   /**

@@ -8,6 +8,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeoutException;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.BoundedCall;
+import org.metrale.gpu.LibraryThrewException;
 
 /** The ways in which a native communicator ends: finalised and destroyed, or aborted. */
 final class Ending {
@@ -153,6 +154,9 @@ final class Ending {
     int code;
     try {
       code = BoundedCall.await(running(), state.config.abortTimeout());
+    } catch (LibraryThrewException e) {
+      LOG.log(Level.WARNING, "aborting " + state, e);
+      return;
     } catch (TimeoutException e) {
       throw late("ncclCommAbort", "abort", state.config.abortTimeout());
     }
@@ -213,6 +217,8 @@ final class Ending {
     int code;
     try {
       code = BoundedCall.await(answer, left);
+    } catch (LibraryThrewException e) {
+      throw NcclCalls.failed("ncclCommDestroy", e, state.detail());
     } catch (TimeoutException e) {
       throw late("ncclCommDestroy", "destruction", limit);
     }

@@ -247,7 +247,9 @@ final class Gate {
       return;
     }
     long epoch = NcclCalls.own(memory(), rank.events.address(), rank.events.capacity(), next);
-    owner = new Owner(me, memory, epoch, next);
+    Owner rewarded = new Owner(me, memory, epoch, next);
+    rewarded.lookForAttachment(rank.context);
+    owner = rewarded;
     if (rank.failure() != null) {
       // Who failed it may have looked before.
       disown();

@@ -10,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import org.metrale.gpu.LibraryThrewException;
 import org.metrale.gpu.cuda.CudaException;
 
 /**
@@ -122,17 +123,23 @@ final class GroupRun {
         blocking = item.state();
       }
     }
-    if (blocking == null) {
-      return NcclCalls.group(address, items.size());
-    }
     try {
-      return blocking.onThread(
-          "ncclGroupEnd", () -> lateCall(operations), blocking.config.operationTimeout());
-    } catch (NcclException late) {
-      // NCCL is still inside with all of them.
-      items.forEach(item -> item.state().fail(late));
-      throw late;
+      return blocking == null
+          ? NcclCalls.group(address, items.size())
+          : blocking.onThread(
+              "ncclGroupEnd", () -> lateCall(operations), blocking.config.operationTimeout());
+    } catch (LibraryThrewException e) {
+      throw failed(NcclCalls.failed(e.function(), e, ""));
+    } catch (NcclException e) {
+      // It is late, or threw.
+      throw failed(e);
     }
+  }
+
+  /** NCCL is still inside with all of them, or has left them as they were. */
+  private NcclException failed(NcclException problem) {
+    items.forEach(item -> item.state().fail(problem));
+    return problem;
   }
 
   /** Keeps open what it uses also after this has been given up. */

@@ -2,6 +2,7 @@ package org.metrale.gpu.nccl;
 
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
+import org.metrale.gpu.LibraryThrewException;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaStream;
@@ -21,6 +22,9 @@ final class Issuing {
 
   /** Where an owner's call has the peer beside what else it is. */
   private static final int PEER_SHIFT = 48;
+
+  /** Says that the context is attached to the owner's thread; below the peer. */
+  private static final long ATTACHED = 1L << (PEER_SHIFT - 1);
 
   private static final long NOT_OWNED = -1;
 
@@ -115,16 +119,23 @@ final class Issuing {
       // Before the call, for who closes memory and then looks what it is used by.
       ring.write(sequence, what, count, peer, stream.address());
       ring.keep(sequence, send, recv);
+      long from = send == null ? 0 : send.address();
+      long to = recv == null ? 0 : recv.address();
+      long all = what | (long) peer << PEER_SHIFT | (mine.isAttached() ? ATTACHED : 0);
       code =
-          NcclCalls.submitOwned(
-              what | (long) peer << PEER_SHIFT,
-              mine.memory,
-              mine.epoch,
-              send == null ? 0 : send.address(),
-              recv == null ? 0 : recv.address(),
-              count,
-              stream.slot(),
-              stream.generation());
+          ready
+              ? NcclCalls.submitAgain(all, mine.memory, mine.epoch, from, to, count)
+              : NcclCalls.submitOwned(
+                  all,
+                  mine.memory,
+                  mine.epoch,
+                  from,
+                  to,
+                  count,
+                  stream.slot(),
+                  stream.generation());
+    } catch (LibraryThrewException e) {
+      throw brokenOwned(mine, what, e);
     } catch (RuntimeException | Error e) {
       ring.drop(sequence);
       mine.end();
@@ -137,6 +148,14 @@ final class Issuing {
     progress.publish(sequence);
     mine.end();
     return sequence;
+  }
+
+  private NcclException brokenOwned(Owner mine, long what, LibraryThrewException thrown) {
+    try {
+      return rank.broken(FlightRing.kindOf(what).call(), thrown);
+    } finally {
+      mine.end();
+    }
   }
 
   /** The rest of the owner's way; apart, so that the compiler takes the usual way as a whole. */
@@ -274,6 +293,8 @@ final class Issuing {
       return guardedCalls
           ? guarded(name, what, send, recv, count, peer, stream, config, event)
           : call(what, send, recv, count, peer, stream, config, event);
+    } catch (LibraryThrewException e) {
+      throw rank.broken(name, e);
     } catch (RuntimeException | Error e) {
       if (rank.failure() == null) {
         // Otherwise it may still be running.
@@ -366,6 +387,7 @@ final class Issuing {
       progress.poll();
     }
     mine.roomUntil = progress.completed() + ring.capacity();
+    mine.lookForAttachment(rank.context);
     return sequence <= mine.roomUntil;
   }
 

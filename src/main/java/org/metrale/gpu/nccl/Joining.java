@@ -9,6 +9,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.ToIntFunction;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.BoundedCall;
+import org.metrale.gpu.LibraryThrewException;
 
 /**
  * Makes native communicators within a deadline: all of those given, or none. Each call runs on a
@@ -94,7 +95,12 @@ final class Joining {
     if (!answer.isDone()) {
       return false;
     }
-    int code = BoundedCall.answer(answer);
+    int code;
+    try {
+      code = BoundedCall.answer(answer);
+    } catch (LibraryThrewException e) {
+      throw NcclCalls.failed(call, e, detail(state));
+    }
     if (from != null && code == NcclCalls.IN_PROGRESS) {
       // Asked first: when it is done the child's handle is there, if there is a child.
       code = stateOfOther();
@@ -155,17 +161,22 @@ final class Joining {
    * One rank's failure is all local ranks' failure: nobody waits for those that will never come.
    */
   private void abortAll(Throwable problem) {
-    for (RankState state : states) {
-      state.ending.startAbort();
+    for (int i = 0; i < states.size(); i++) {
+      if (thrown(i) == null) {
+        states.get(i).ending.startAbort();
+      }
     }
     for (int i = 0; i < states.size(); i++) {
       RankState state = states.get(i);
       try {
-        state.ending.awaitAbort();
+        // What is half made, nobody knows how far, can neither be used nor aborted.
+        if (state.ending.isAborting()) {
+          state.ending.awaitAbort();
+        }
       } catch (RuntimeException e) {
         problem.addSuppressed(e);
       }
-      if (i >= calls.size() || isOver(state, calls.get(i))) {
+      if (i >= calls.size() || isOver(state, i)) {
         state.free();
       } else {
         leave(state);
@@ -175,8 +186,9 @@ final class Joining {
   }
 
   /** Whether neither the call nor what NCCL does after it can write anything any more. */
-  private static boolean isOver(RankState state, CompletableFuture<Integer> answer) {
-    if (!answer.isDone()) {
+  private boolean isOver(RankState state, int index) {
+    CompletableFuture<Integer> answer = calls.get(index);
+    if (!answer.isDone() || thrown(index) != null) {
       return false;
     }
     return answer.isCompletedExceptionally()
@@ -184,9 +196,28 @@ final class Joining {
         || (state.handle() != 0 && state.ending.hasStopped());
   }
 
+  /** With what NCCL broke a rank's call off; null if it did not. */
+  private LibraryThrewException thrown(int index) {
+    if (index < calls.size() && calls.get(index).isCompletedExceptionally()) {
+      try {
+        BoundedCall.answer(calls.get(index));
+      } catch (LibraryThrewException e) {
+        return e;
+      } catch (RuntimeException | Error e) {
+        // The call was not made.
+      }
+    }
+    return null;
+  }
+
   private void abortOther() {
     if (from != null) {
-      from.failLate(call, System.nanoTime() - begin, from.detail());
+      LibraryThrewException thrown = thrown(0);
+      if (thrown != null) {
+        from.broken(call, thrown);
+      } else {
+        from.failLate(call, System.nanoTime() - begin, from.detail());
+      }
       from.ending.startAbort();
     }
   }

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.LongPointer;
 import org.metrale.global.nccl;
+import org.metrale.gpu.LibraryThrewException;
 import org.metrale.gpu.NativeLibrary;
 import org.metrale.gpu.cuda.CudaDriver;
 
@@ -54,6 +55,14 @@ final class NcclCalls {
           call, NcclResult.UNHANDLED_CUDA_ERROR, text(unhandled), lastError(comm), more);
     }
     return new NcclException(call, new NcclResult(code), text(code), lastError(comm), detail);
+  }
+
+  /** A call that was broken off by a C++ exception has failed like one that answers so. */
+  static NcclException failed(String call, LibraryThrewException thrown, String detail) {
+    NcclException out =
+        new NcclException(call, NcclResult.INTERNAL_ERROR, thrown.getMessage(), "", detail);
+    out.initCause(thrown);
+    return out;
   }
 
   /** NCCL's words for a code; empty for one that NCCL never made. */
@@ -152,6 +161,11 @@ final class NcclCalls {
       long slot,
       long generation) {
     return nccl.metrale_nccl_submit_owned(what, rank, epoch, send, recv, count, slot, generation);
+  }
+
+  /** The same on the stream of the owner's operation before. */
+  static int submitAgain(long what, long rank, long epoch, long send, long recv, long count) {
+    return nccl.metrale_nccl_submit_again(what, rank, epoch, send, recv, count);
   }
 
   /** Native memory from which a communicator issues operations. */

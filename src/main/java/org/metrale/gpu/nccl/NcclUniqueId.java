@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.concurrent.TimeoutException;
 import org.metrale.gpu.BoundedCall;
+import org.metrale.gpu.LibraryThrewException;
 import org.metrale.gpu.LibraryUnavailableException;
 
 /**
@@ -31,7 +32,7 @@ public final class NcclUniqueId {
    *
    * @return the id
    * @throws LibraryUnavailableException if NCCL is not here
-   * @throws NcclException if NCCL finds no network interface, or takes too long
+   * @throws NcclException if NCCL finds no network interface, gets no thread, or takes too long
    * @wraps {@code ncclGetUniqueId}; nccl.h, NCCL 2.0 and later
    */
   public static NcclUniqueId create() {
@@ -39,6 +40,8 @@ public final class NcclUniqueId {
     try {
       return new NcclUniqueId(
           BoundedCall.await(BoundedCall.start(NcclCalls::ncclGetUniqueId), CREATE_TIMEOUT));
+    } catch (LibraryThrewException e) {
+      throw NcclCalls.failed("ncclGetUniqueId", e, "");
     } catch (TimeoutException e) {
       throw new NcclException(
           "ncclGetUniqueId", NcclResult.TIMEOUT, "not back within " + CREATE_TIMEOUT, "", "");

@@ -2,7 +2,9 @@ package org.metrale.gpu.nccl;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import org.metrale.gpu.cuda.CudaAttachment;
 import org.metrale.gpu.cuda.CudaBuffer;
+import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaStream;
 
 /**
@@ -44,6 +46,9 @@ final class Owner {
   /** Where the operation before was, if it was an ordinary one; else null. */
   CudaStream stream;
 
+  /** What keeps the communicator's context current on the thread, if anything was seen to. */
+  private CudaAttachment attachment;
+
   @SuppressWarnings("UnusedVariable") // read and written by the handle
   private boolean busy;
 
@@ -57,6 +62,18 @@ final class Owner {
   /** Whether a buffer was found usable in this ownership. */
   boolean knows(CudaBuffer buffer) {
     return buffer == null || buffer.isCheckedBy(this);
+  }
+
+  /** Whether a context is attached to the thread; now and then, since it is seldom news. */
+  void lookForAttachment(CudaContext context) {
+    CudaAttachment found = CudaAttachment.innermost();
+    attachment = found != null && found.context().address() == context.address() ? found : null;
+  }
+
+  /** Whether the context is known to be current on the thread. */
+  boolean isAttached() {
+    CudaAttachment known = attachment;
+    return known != null && known.isInnermost();
   }
 
   /** From here on the thread is inside. */

@@ -11,6 +11,7 @@ import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.LongPointer;
 import org.metrale.gpu.Backoff;
 import org.metrale.gpu.BoundedCall;
+import org.metrale.gpu.LibraryThrewException;
 import org.metrale.gpu.cuda.CudaContext;
 
 /**
@@ -129,6 +130,13 @@ final class RankState {
     if (!harmless) {
       fail(out);
     }
+    return out;
+  }
+
+  /** Likewise for a call that threw: it may have done a part of it, so nothing can go on. */
+  NcclException broken(String call, LibraryThrewException thrown) {
+    NcclException out = NcclCalls.failed(call, thrown, detail());
+    fail(out);
     return out;
   }
 
@@ -273,7 +281,11 @@ final class RankState {
       requireHealthy();
       throw failLate(call, System.nanoTime() - begin, detail());
     }
-    return BoundedCall.answer(answer);
+    try {
+      return BoundedCall.answer(answer);
+    } catch (LibraryThrewException e) {
+      throw broken(call, e);
+    }
   }
 
   /**

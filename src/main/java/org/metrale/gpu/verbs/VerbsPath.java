@@ -10,7 +10,7 @@ package org.metrale.gpu.verbs;
  * @param pkeyIndex the entry of the partition key table
  * @param serviceLevel 0 to 15
  * @param trafficClass 0 to 255: with RoCE the byte that carries DSCP and ECN
- * @param hopLimit 1 to 255
+ * @param hopLimit 1 to 255; with RoCE Linux takes that of its route instead
  * @param mtuCapBytes the largest packet's payload wanted, 256 to 4096, a power of two; the port's
  *     active MTU if that is smaller. Both ends must come to the same number
  * @param timeoutCode how long to wait for the peer: 4.096 us times 2 to this, 0 for ever, up to 31

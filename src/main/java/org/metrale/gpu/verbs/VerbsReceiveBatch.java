@@ -1,7 +1,7 @@
 package org.metrale.gpu.verbs;
 
 import java.util.Objects;
-import org.metrale.global.verbs;
+import org.metrale.gpu.verbs.VerbsWorkCalls.Linked;
 
 /**
  * Receive requests on their way to a queue pair: room for what its peer sends. Each is used for one
@@ -24,10 +24,9 @@ import org.metrale.global.verbs;
  * </pre>
  */
 public final class VerbsReceiveBatch extends VerbsRequests {
-  // In words of 8 bytes.
-  private static final int WORDS = verbs.METRALE_IBV_LINKED_RECV_BYTES / Long.BYTES;
-  private static final int PART_COUNT = verbs.METRALE_IBV_LINKED_PART_COUNT / Long.BYTES;
-  private static final int LOCAL_ADDRESS = verbs.METRALE_IBV_LINKED_RECV_PART / Long.BYTES;
+  private static final int WORDS = Linked.RECEIVE_WORDS;
+  private static final int PART_COUNT = Linked.PART_COUNT;
+  private static final int LOCAL_ADDRESS = Linked.RECEIVE_PART;
   private static final int LENGTH_AND_LKEY = LOCAL_ADDRESS + 1;
   private static final long ONE_PART = VerbsWorkCalls.pair(1, 0);
 

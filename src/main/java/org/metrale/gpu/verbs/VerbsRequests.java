@@ -2,7 +2,7 @@ package org.metrale.gpu.verbs;
 
 import java.nio.ByteBuffer;
 import java.nio.LongBuffer;
-import org.metrale.global.verbs;
+import org.metrale.gpu.verbs.VerbsWorkCalls.Linked;
 
 /**
  * Requests on their way to a queue, in one direct buffer that is used again and again: what batches
@@ -11,9 +11,9 @@ import org.metrale.global.verbs;
  * is its last two words. Those links are written once.
  */
 abstract class VerbsRequests {
-  private static final int NEXT = verbs.METRALE_IBV_LINKED_NEXT / Long.BYTES;
-  private static final int PARTS = verbs.METRALE_IBV_LINKED_PARTS / Long.BYTES;
-  private static final int PART_WORDS = verbs.METRALE_IBV_LINKED_PART_BYTES / Long.BYTES;
+  private static final int NEXT = Linked.NEXT;
+  private static final int PARTS = Linked.PARTS;
+  private static final int PART_WORDS = Linked.PART_WORDS;
 
   static final long MOST_BYTES = 0xFFFF_FFFFL;
 

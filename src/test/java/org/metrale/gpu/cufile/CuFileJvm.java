@@ -14,15 +14,19 @@ final class CuFileJvm {
   }
 
   static ForkedJvm of(Class<?> main, String scenario, Path folder, Path file) {
-    Path emulator =
-        Path.of(
+    return ForkedJvm.running(main, scenario, file.toString())
+        .property("org.metrale.library.path", emulator())
+        .property("java.io.tmpdir", folder);
+  }
+
+  /** The folder of the software GPU host's libraries. */
+  static Path emulator() {
+    return Path.of(
             System.getProperty("metrale.basedir", ""),
             "cppbuild",
             System.getProperty("metrale.platform", "linux-x86_64"),
-            "emulator");
-    return ForkedJvm.running(main, scenario, file.toString())
-        .property("org.metrale.library.path", emulator.toAbsolutePath())
-        .property("java.io.tmpdir", folder);
+            "emulator")
+        .toAbsolutePath();
   }
 
   /** With faults of the software GPU host, separated by semicolons. */

@@ -29,6 +29,7 @@ public final class CuFileScenario {
       driver.unavailabilityCause().ifPresent(e -> say("cause", e.getMessage().replace('\n', ' ')));
       switch (arguments[0]) {
         case "open" -> say("status", driver.status(file).toString().replace('\n', '|'));
+        case "read-only" -> readOnly(driver, file);
         case "force" -> force(driver, file);
         case "facts" -> facts(driver, file);
         case "read" -> onDevice(driver, file, CuFileScenario::read);
@@ -66,6 +67,18 @@ public final class CuFileScenario {
 
   interface Scenario {
     void run(Setting setting) throws Exception;
+  }
+
+  private static void readOnly(CuFileDriver driver, Path file) {
+    CuFileTroubleScenario.tell(
+        "write",
+        CuFileTroubleScenario.thrown(
+            () ->
+                CuFileHandle.open(
+                    driver, file, CuFilePolicy.ALLOW_COMPAT, StandardOpenOption.WRITE)));
+    try (CuFileHandle handle = CuFileHandle.open(driver, file, CuFilePolicy.ALLOW_COMPAT)) {
+      say("read", handle.read(ByteBuffer.allocateDirect(5000), 0).lengthBytes());
+    }
   }
 
   static void onDevice(CuFileDriver driver, Path file, Scenario scenario) throws Exception {

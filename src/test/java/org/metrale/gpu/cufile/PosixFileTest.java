@@ -21,6 +21,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.DisabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
+import org.metrale.gpu.ForkedJvm;
+import org.metrale.gpu.OwnMount;
 
 /** The file system's way, which needs no library of NVIDIA's. */
 @Tag("native")
@@ -198,6 +200,20 @@ final class PosixFileTest {
             () -> CuFileHandle.open(driver, absent, CuFilePolicy.ALLOW_COMPAT).close());
     assertEquals("ENOENT", e.symbol());
     assertEquals(absent.toString(), e.path());
+  }
+
+  @Test
+  void readsWhereNobodyMayWrite(@TempDir Path mounted) throws Exception {
+    Path written = Files.write(mounted.resolve("data"), new byte[3000]);
+    ForkedJvm.Result result =
+        ForkedJvm.running(CuFileScenario.class, "read-only", written.toString())
+            .by(OwnMount.readOnly(mounted))
+            .run()
+            .succeeded();
+    String refused = result.value("write");
+    assertTrue(refused.startsWith("CuFileException open: EROFS (30)"), refused);
+    assertTrue(refused.contains("path=" + written), refused);
+    assertEquals("3000", result.value("read"));
   }
 
   @Test

@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.metrale.gpu.GpuException;
+import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaStream;
 import org.metrale.gpu.cuda.DeviceMemory;
@@ -49,7 +50,7 @@ public final class FaultyJob {
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; i < all.size(); i++) {
       NcclCommunicator one = all.get(i);
-      threads.add(new Thread(() -> work(one)));
+      threads.add(new Thread(() -> work(one, config)));
     }
     for (Thread thread : threads) {
       thread.start();
@@ -74,7 +75,7 @@ public final class FaultyJob {
     return NcclUniqueId.of(Files.readAllBytes(file));
   }
 
-  private static void work(NcclCommunicator one) {
+  private static void work(NcclCommunicator one, NcclConfig config) {
     String name = "rank" + one.rank();
     int count = Integer.getInteger("count." + one.rank(), 256);
     DeviceMemory[] memory = new DeviceMemory[1];
@@ -84,6 +85,12 @@ public final class FaultyJob {
         () -> {
           memory[0] = DeviceMemory.allocate(one.context(), 4096);
           stream[0] = CudaStream.create(one.context());
+          if (Boolean.getBoolean("split")) {
+            one.split(0, one.rank(), config).ifPresent(NcclCommunicator::close);
+          }
+          if (Boolean.getBoolean("grouped")) {
+            reduceInGroup(one, memory[0].buffer(), stream[0]);
+          }
           for (int i = 0; i < 5; i++) {
             long sequence =
                 one.allReduce(
@@ -99,6 +106,20 @@ public final class FaultyJob {
           }
         });
     stage(name + ".close", one::close);
+  }
+
+  private static void reduceInGroup(NcclCommunicator one, CudaBuffer buffer, CudaStream stream)
+      throws InterruptedException {
+    List<NcclOperation> issued =
+        NcclGroup.run(
+            group ->
+                group.allReduce(
+                    one, buffer, buffer, 256, NcclDataType.FLOAT32, NcclRedOp.SUM, stream));
+    for (NcclOperation operation : issued) {
+      if (!operation.await(WAIT)) {
+        throw new AssertionError("still waiting");
+      }
+    }
   }
 
   private interface Stage {

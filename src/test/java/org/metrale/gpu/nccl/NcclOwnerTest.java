@@ -7,11 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import org.bytedeco.cuda.cudart.CUctx_st;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.metrale.global.cuda;
 import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.cuda.CudaAttachment;
+import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaStream;
 import org.metrale.gpu.cuda.DeviceMemory;
 
@@ -194,6 +197,51 @@ class NcclOwnerTest {
         assertEquals(0, cuda.metrale_cuCtxGetCurrent());
         assertTrue(rank.communicator().operation(last).await(Ranks.LIMIT));
       }
+    }
+  }
+
+  /** Whatever is current, and whatever the thread said that would be. */
+  @Test
+  void anOwnerNeedNotSayTheTruthAboutItsContext() throws Exception {
+    try (Ranks ranks = new Ranks(1, 64, Ranks.CONFIG)) {
+      Ranks.Rank rank = ranks.get(0);
+      Runnable some =
+          () -> {
+            for (int i = 0; i < 200; i++) {
+              rank.reduce();
+            }
+            assertEnds(rank, rank.reduce());
+          };
+      some.run();
+      CudaAttachment attachment = rank.context().attach();
+      some.run();
+      assertEquals(rank.context().address(), cuda.metrale_cuCtxGetCurrent());
+      try (CudaContext other = CudaContext.openPrimary(1)) {
+        CudaAttachment inner = other.attach();
+        some.run();
+        assertEquals(other.address(), cuda.metrale_cuCtxGetCurrent());
+        inner.close();
+        some.run();
+        assertEquals(0, cuda.cuCtxPushCurrent(other.pointer()));
+        some.run();
+        assertEquals(other.address(), cuda.metrale_cuCtxGetCurrent());
+        assertEquals(0, cuda.cuCtxPopCurrent(new CUctx_st()));
+      }
+      assertEquals(0, cuda.cuCtxPopCurrent(new CUctx_st()));
+      some.run();
+      assertEquals(0, cuda.metrale_cuCtxGetCurrent());
+      assertEquals(0, cuda.cuCtxPushCurrent(rank.context().pointer()));
+      attachment.close();
+      some.run();
+      assertEquals(0, cuda.metrale_cuCtxGetCurrent());
+    }
+  }
+
+  private static void assertEnds(Ranks.Rank rank, long sequence) {
+    try {
+      assertTrue(rank.communicator().operation(sequence).await(Ranks.LIMIT));
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
     }
   }
 }

@@ -10,9 +10,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.Stream;
 import org.metrale.gpu.GpuException;
 
 /** Runs one part of the layer in a JVM of its own and prints what it saw. */
@@ -24,6 +28,7 @@ public final class NvmlBehaviourProbe {
     switch (arguments[0]) {
       case "session" -> session();
       case "drain" -> drain();
+      case "threads" -> threads();
       case "failure" -> failure();
       case "events" -> events();
       case "gpm" -> gpm();
@@ -86,6 +91,49 @@ public final class NvmlBehaviourProbe {
     reader.join(TimeUnit.SECONDS.toMillis(20));
     print("answer", NvmlProbe.text(answer.get()));
     print("afterwards", NvmlProbe.failure(device::uuid));
+  }
+
+  /** Threads that read whichever session is the newest, while it is opened and closed. */
+  private static void threads() throws Exception {
+    AtomicReference<NvmlDevice> newest = new AtomicReference<>();
+    AtomicBoolean over = new AtomicBoolean();
+    LongAdder read = new LongAdder();
+    LongAdder closed = new LongAdder();
+    Set<String> wrong = ConcurrentHashMap.newKeySet();
+    Runnable reader =
+        () -> {
+          while (!over.get()) {
+            try {
+              NvmlDevice device = newest.get();
+              if (device != null) {
+                device.uuid().orElseThrow();
+                read.increment();
+              }
+            } catch (IllegalStateException e) {
+              closed.increment();
+            } catch (RuntimeException e) {
+              wrong.add(e.toString());
+            }
+          }
+        };
+    List<Thread> readers = Stream.generate(() -> new Thread(reader)).limit(4).toList();
+    readers.forEach(Thread::start);
+    for (int i = 0; i < 100; i++) {
+      try (Nvml session = Nvml.open()) {
+        newest.set(session.device(0));
+        long before = read.sum();
+        while (read.sum() < before + 50 && wrong.isEmpty()) {
+          Thread.onSpinWait();
+        }
+      }
+    }
+    over.set(true);
+    for (Thread thread : readers) {
+      thread.join(TimeUnit.SECONDS.toMillis(20));
+    }
+    print("wrong", wrong);
+    print("enough", read.sum() >= 5000);
+    print("met closed sessions", closed.sum() > 0);
   }
 
   private static void failure() {

@@ -120,6 +120,14 @@ class NvmlEmulatorTest {
   }
 
   @Test
+  void anyThreadMayReadWhileSessionsAreOpenedAndClosed() throws Exception {
+    ForkedJvm.Result result = behave("threads", "fault = nvml.nvmlShutdown call=101 exit=78");
+    assertEquals("[]", result.value("wrong"));
+    assertEquals("true", result.value("enough"));
+    assertEquals("true", result.value("met closed sessions"));
+  }
+
+  @Test
   void aSessionThatDoesNotStartIsNeverShutDown() throws Exception {
     ForkedJvm.Result result =
         behave("failure", "nvml.init = error:9", "fault = nvml.nvmlShutdown exit=78");

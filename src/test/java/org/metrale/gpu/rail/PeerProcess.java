@@ -78,7 +78,7 @@ final class PeerProcess implements AutoCloseable {
     return Long.parseLong(ask("sum " + offset + " " + length, "sum "));
   }
 
-  /** Clients and open descriptors. */
+  /** Clients, and what the process holds. */
   String state() throws IOException {
     return ask("state", "state ");
   }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.net.InetAddress;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -52,6 +53,13 @@ final class RailAdmissionTest {
       strings = {"localhost", "10.0.0.0/33", "10.0.0.0/x", "", "/8", "10.0.0.0/-1", "10/8", "10.1"})
   void whatIsNoNetworkIsRefused(String text) {
     assertThrows(IllegalArgumentException.class, () -> AddressFilter.only(text));
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 9})
+  void asManyRailsAsTheWireCarriesAndNoMore(int rails) {
+    List<RailSpec> specs = Collections.nCopies(rails, RailSpec.of("mlx5_0"));
+    assertThrows(IllegalArgumentException.class, () -> RailSet.open(specs).close());
   }
 
   @Test

@@ -168,6 +168,7 @@ final class RailDeviceTest {
         "ibv.max_qp_wr = 4; ibv.max_cqe = 3; ibv.max_rd_atomic = 1",
         "ibv.max_qp_wr = 1; ibv.max_cqe = 1",
         "ibv.max_message_bytes = 5000",
+        "ibv.devices = 8",
         "fault = ibverbs.ibv_post_send call=3 code=12",
       })
   void everyDeviceIsGoodEnough(String configuration, @TempDir Path folder) throws Exception {

@@ -17,7 +17,7 @@ import org.metrale.gpu.wire.ServerFrame;
  *
  * <p>Arguments: dialect, bytes of the arena, when to die, devices. The arena holds {@link
  * #pattern}. Prints its port, then answers lines of its input: {@code sum OFFSET LENGTH} with a
- * checksum, {@code state} with clients and descriptors. Ends with its input.
+ * checksum, {@code state} with clients and what is held. Ends with its input.
  */
 public final class RailPeer {
   private RailPeer() {}
@@ -136,7 +136,7 @@ public final class RailPeer {
       if (words[0].equals("sum")) {
         say("sum " + sum(arena, Long.parseLong(words[1]), Long.parseLong(words[2])));
       } else {
-        say("state " + server.clients() + " " + Descriptors.open());
+        say("state " + server.clients() + " " + Held.now());
       }
       line = in.readLine();
     }

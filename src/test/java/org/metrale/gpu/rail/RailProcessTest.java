@@ -74,6 +74,28 @@ final class RailProcessTest {
     }
   }
 
+  /** The cable of one rail is out when the rails are made: the other carries until it is in. */
+  @Test
+  void aLinkThatIsDownFromTheBeginningIsDoneWithoutUntilItIsUp() throws Exception {
+    List<String> late = List.of("ibv.1.state = down", "ibv.at = 4000 ibv.1.state = active");
+    ForkedJvm.Result here = probe(String.join("\n", late));
+    assertEquals("true", here.value("back"), here::toString);
+    try (PeerProcess peer = peer(RailPeer.Death.NEVER, late.toArray(String[]::new));
+        RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
+        RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, RailHost.LIMIT)) {
+      long end = System.nanoTime() + RailHost.LIMIT.toNanos();
+      while (second(connected).carriedBytes() == 0) {
+        assertTrue(System.nanoTime() < end, () -> connected.status().toString());
+        RailPeer.poison(memory, BYTES);
+        connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
+        assertEquals("", RailPeer.fault(memory, 0, BYTES));
+      }
+      assertTrue(second(connected).failures() > 0);
+      assertEquals(0, connected.status().get(0).failures());
+    }
+  }
+
   private static RailStatus second(ConnectedRails connected) {
     return connected.status().get(1);
   }
@@ -323,6 +345,34 @@ final class RailProcessTest {
               () -> connected.read(memory, 0, START, BYTES, Duration.ofSeconds(1)));
       assertEquals(Reason.DEADLINE_PASSED, e.reason());
       assertTrue(System.nanoTime() - start < Duration.ofSeconds(5).toNanos());
+    }
+  }
+
+  /** Here a process that is stopped answers nothing, reads included. */
+  @Test
+  void aPeerThatStopsKeepsNobodyAndIsFoundAgainWhenItGoesOn() throws Exception {
+    try (PeerProcess peer = peer(RailPeer.Death.NEVER);
+        RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
+        RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
+        ConnectedRails connected = peer.client().connect(rails, RailHost.LIMIT)) {
+      Duration brief = Duration.ofSeconds(1);
+      peer.signal("STOP");
+      RailException reading =
+          assertThrows(RailException.class, () -> connected.read(memory, 0, START, BYTES, brief));
+      assertEquals(Reason.DEADLINE_PASSED, reading.reason(), reading::toString);
+      HandshakeException connecting =
+          assertThrows(HandshakeException.class, () -> peer.client().connect(rails, brief).close());
+      assertEquals(
+          HandshakeException.Reason.DEADLINE_PASSED, connecting.reason(), connecting::toString);
+      peer.signal("CONT");
+      RailPeer.poison(memory, BYTES);
+      connected.read(memory, 0, START, BYTES, RailHost.LIMIT);
+      assertEquals("", RailPeer.fault(memory, 0, BYTES));
+      RailTakeDownCases.untilActive(connected);
+      // Of those whom it kept waiting none is left.
+      while (!peer.state().startsWith("1 ")) {
+        Thread.sleep(1);
+      }
     }
   }
 

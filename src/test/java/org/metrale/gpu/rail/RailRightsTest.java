@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -11,6 +14,7 @@ import java.util.List;
 import java.util.NavigableSet;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -26,6 +30,9 @@ import org.metrale.gpu.verbs.VerbsWorkException;
 import org.metrale.gpu.verbs.VerbsWorkStatus;
 import org.metrale.gpu.wire.RailDialect;
 import org.metrale.gpu.wire.Region;
+import org.metrale.gpu.wire.RoRailFrame;
+import org.metrale.gpu.wire.RoServerRecord;
+import org.metrale.gpu.wire.ServerFrame;
 
 /** What peers may do; over the software GPU host's devices. */
 @Tag("emulator")
@@ -67,6 +74,69 @@ final class RailRightsTest {
       assertEquals(Reason.PEER_REFUSED, e.reason(), e::toString);
       assertEquals(VerbsWorkStatus.Side.PEER, ((VerbsWorkException) e.getCause()).status().side());
       assertEquals(RailHost.bytes(1, 4096), RailHost.read(host.arena, 0, 4096));
+    }
+  }
+
+  /** The other way round: a server that is no friend, and memory that would let it. */
+  @Test
+  void aServerCannotReachItsClientsMemory() throws Exception {
+    try (RailHost host = host(4096, RailDialect.READ_ONLY);
+        ServerSocket listener = Loopback.listener();
+        RailSet one = RailSet.open(RailHost.specs(RdmaDevices.clients().subList(0, 1)));
+        RailMemory open = RailMemory.allocate(one, 64, VerbsAccess.READ_WRITE)) {
+      open.write(0, RailHost.bytes(1, 64));
+      Curious server = new Curious(host);
+      FutureTask<HandshakeTransport> serving = new FutureTask<>(() -> accept(listener, server));
+      new Thread(serving, "curious server").start();
+      InetSocketAddress at = (InetSocketAddress) listener.getLocalSocketAddress();
+      try (ConnectedRails rails =
+              RailClient.to(at, RailDialect.READ_ONLY).connect(one, RailHost.LIMIT);
+          HandshakeTransport unused = serving.get()) {
+        Region clients = new Region(open.address(), open.region(0).rkey() & 0xffff_ffffL);
+        RailMemory mine =
+            host.keep(RailMemory.allocate(host.serverRails, 64, VerbsAccess.READ_WRITE));
+        assertEquals(VerbsWorkStatus.Side.PEER, read(server.end, mine, clients).side());
+        assertEquals(ByteBuffer.allocate(64), RailHost.read(mine, 0, 64));
+      }
+    }
+  }
+
+  private static HandshakeTransport accept(ServerSocket listener, ServerRails rails)
+      throws IOException {
+    HandshakeTransport transport = HandshakeTransport.of(listener.accept());
+    ServerHandshake.Established unused =
+        HandshakeConnection.over(
+                transport,
+                new HandshakeTerms("client", RailDialect.READ_ONLY, Deadline.after(RailHost.LIMIT)))
+            .accept(rails);
+    return transport;
+  }
+
+  /** A server with one rail that it can ask on. */
+  private static final class Curious implements ServerRails {
+    private final RailHost host;
+    private final RailEnd end;
+
+    Curious(RailHost host) {
+      this.host = host;
+      this.end = RailEnd.prepare(host.serverRails, 0, VerbsAccess.REMOTE_READ, new PacketNumbers());
+      host.keep(end::close);
+    }
+
+    @Override
+    public int available() {
+      return 1;
+    }
+
+    @Override
+    public ServerFrame prepare(int rails) {
+      Region region = new Region(host.arena.address(), host.arena.region(0).rkey() & 0xffff_ffffL);
+      return new RoRailFrame(List.of(new RoServerRecord(end.local().toWire(), List.of(region))));
+    }
+
+    @Override
+    public void connect(int railIndex, RemoteQueuePair remote) {
+      end.connect(remote);
     }
   }
 

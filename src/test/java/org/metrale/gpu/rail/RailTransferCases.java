@@ -10,8 +10,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.TreeSet;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -70,22 +71,29 @@ abstract class RailTransferCases {
       ConnectedRails rails = host.connect(host.client().inPiecesOf(50_000));
       RailMemory memory = host.memory(20L * length);
       List<RailTransfer> all = new ArrayList<>();
-      AtomicLong told = new AtomicLong();
+      List<List<Long>> told = new ArrayList<>();
       for (int i = 0; i < 20; i++) {
         memory.write((long) i * length, RailHost.bytes(i, length));
+        List<Long> steps = new CopyOnWriteArrayList<>();
+        told.add(steps);
         all.add(
             rails.writeAsync(
                 memory,
                 (long) i * length,
                 new RailTarget(0, (long) i * length),
                 length,
-                TransferTerms.within(RailHost.LIMIT).telling(told::set)));
+                TransferTerms.within(RailHost.LIMIT).telling(steps::add)));
       }
       for (RailTransfer transfer : all) {
         transfer.stage().toCompletableFuture().join();
         assertEquals(length, transfer.doneBytes());
       }
-      assertEquals(length, told.get());
+      for (List<Long> steps : told) {
+        // Pieces of 50,000 at most: each is told, and none twice.
+        assertTrue(steps.size() >= 6, steps::toString);
+        assertEquals(steps, List.copyOf(new TreeSet<>(steps)));
+        assertEquals(length, steps.get(steps.size() - 1));
+      }
       for (int i = 0; i < 20; i++) {
         assertEquals(
             RailHost.bytes(i, length), RailHost.read(host.arena, (long) i * length, length));
@@ -102,7 +110,10 @@ abstract class RailTransferCases {
           assertThrows(
               RailException.class, () -> rails.write(memory, 0, START, 64, RailHost.LIMIT));
       assertEquals(Reason.PEER_REFUSED, e.reason());
-      assertTrue(e.rail().isPresent());
+      String peer = "localhost:" + host.server.address().getPort();
+      assertEquals(peer, e.peer());
+      String beginning = peer + " rail " + e.rail().orElseThrow() + ": the peer refused: ";
+      assertTrue(e.getMessage().startsWith(beginning), e::getMessage);
       assertTrue(e.getMessage().contains("write of 64 bytes at region 0 offset 0"), e::getMessage);
     }
   }

@@ -81,7 +81,7 @@ final class RdmaSoakTest {
         Thread.getAllStackTraces().keySet().stream()
             .noneMatch(thread -> thread.getName().startsWith("rail")),
         "a thread is left");
-    Shell.run("rdma resource show qp | grep -q 'type RC' && exit 1; true");
+    Held.assertNoRdma();
   }
 
   private void transfer(ConnectedRails connected, RailMemory memory, int number) throws Exception {

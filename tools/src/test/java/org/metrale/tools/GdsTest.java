@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class GdsTest {
+  private static final int FIRST = 33;
   private static final ObjectMapper JSON = new ObjectMapper();
 
   @TempDir private Path folder;
@@ -140,5 +141,46 @@ class GdsTest {
     ToolProcess gds = ToolProcess.run("gds", "--create=1M", nowhere);
     assertEquals(1, gds.exitCode(), gds.err());
     assertTrue(gds.err().endsWith("cannot be made: there is no such file or folder\n"), gds.err());
+  }
+
+  /** The software GPU host ends the process in the call that comes first. */
+  @Test
+  @Tag("emulator")
+  void opensCuFileInAContextAndClosesItThere() throws Exception {
+    String[] first = endingIn("cuda.cuDevicePrimaryCtxRetain", "cufile.cuFileDriverOpen");
+    assertEquals(FIRST, ToolProcess.emulated(first).exitCode());
+    String[] last = endingIn("cufile.cuFileDriverClose", "cuda.cuDevicePrimaryCtxRelease_v2");
+    assertEquals(FIRST, ToolProcess.emulated(last).exitCode());
+  }
+
+  private String[] endingIn(String expected, String other) throws Exception {
+    return new String[] {
+      "gds",
+      file(500_000).toString(),
+      "--emulator-set=fault=" + expected + " exit=" + FIRST,
+      "--emulator-set=fault=" + other + " exit=" + (FIRST + 1)
+    };
+  }
+
+  @Test
+  @Tag("emulator")
+  void usesItsBufferAgainOnlyWhenItsCopyIsDone() throws Exception {
+    ToolProcess scenario =
+        ToolProcess.run(
+            ToolProcess.builder(GdsTargetScenario.class, ToolProcess.onEmulator()));
+    assertEquals("same=true\n", scenario.out(), scenario.err());
+    assertEquals(0, scenario.exitCode(), scenario.err());
+  }
+
+  @Test
+  @Tag("emulator")
+  void drawsABarOnATerminal() throws Exception {
+    String[] command = ToolProcess.onEmulator("gds", file(1_000_003).toString());
+    ToolProcess seen = ToolProcess.onTerminal(ToolProcess.builder(command));
+    assertEquals(0, seen.exitCode(), seen.out());
+    String screen = seen.out();
+    assertTrue(screen.contains("\rreads "), screen);
+    assertTrue(screen.contains("100% ["), screen);
+    assertTrue(screen.contains("memory of NVIDIA H200"), screen);
   }
 }

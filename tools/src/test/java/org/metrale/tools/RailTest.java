@@ -373,6 +373,18 @@ class RailTest {
       assertTrue(Pattern.matches(" 65536 +100 " + number.repeat(3), lines.get(3)), write.out());
       assertTrue(lines.get(lines.size() - 1).startsWith("EMULATED: "), write.out());
 
+      ToolProcess latency =
+          rail("bench", server.peer(), "--op=write", "--latency", "--size=2,64", "--iterations=50");
+      assertEquals(0, latency.exitCode(), latency.err());
+      List<String> rows = latency.out().lines().toList();
+      assertTrue(rows.get(0).startsWith("EMULATED: write latency"), latency.out());
+      assertEquals(
+          " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]"
+              + "    t_stdev[usec]   99% percentile[usec]   99.9% percentile[usec] ",
+          rows.get(1));
+      assertTrue(Pattern.matches(" 2 +50 " + number.repeat(7) + " *", rows.get(2)), latency.out());
+      assertTrue(Pattern.matches(" 64 +50 " + number.repeat(7) + " *", rows.get(3)), latency.out());
+
       ToolProcess read =
           rail("bench", server.peer(), "--writable", "--latency", "--iterations=50", "--json");
       assertEquals(0, read.exitCode(), read.err());

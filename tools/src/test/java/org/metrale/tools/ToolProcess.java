@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.StringTokenizer;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 
 /**
  * A command run to its end in a process of its own, since a process opens each library only once.
@@ -42,14 +43,19 @@ record ToolProcess(int exitCode, String out, String err) {
 
   static ToolProcess run(Map<String, String> environment, String... arguments)
       throws IOException, InterruptedException {
+    ProcessBuilder builder = builder(arguments);
+    builder.environment().putAll(environment);
+    return run(builder);
+  }
+
+  /** Runs what was prepared to its end. */
+  static ToolProcess run(ProcessBuilder builder) throws IOException, InterruptedException {
     Path folder = Files.createTempDirectory("metrale-tool-");
     Path out = folder.resolve("out");
     Path err = folder.resolve("err");
-    ProcessBuilder builder = builder(arguments);
-    builder.environment().putAll(environment);
     Process process = builder.redirectOutput(out.toFile()).redirectError(err.toFile()).start();
     try {
-      assertTrue(process.waitFor(SECONDS, TimeUnit.SECONDS), "did not end: " + List.of(arguments));
+      assertTrue(process.waitFor(SECONDS, TimeUnit.SECONDS), "did not end: " + builder.command());
       return new ToolProcess(process.exitValue(), Files.readString(out), Files.readString(err));
     } finally {
       process.destroyForcibly();
@@ -59,8 +65,33 @@ record ToolProcess(int exitCode, String out, String err) {
     }
   }
 
+  /**
+   * Runs a command on a terminal of its own; what it wrote there, to either output, is the output.
+   */
+  static ToolProcess onTerminal(ProcessBuilder builder) throws IOException, InterruptedException {
+    String command =
+        builder.command().stream()
+            .map(word -> "'" + word.replace("'", "'\\''") + "'")
+            .collect(Collectors.joining(" "));
+    Path screen = Files.createTempFile("metrale-tool-", ".screen");
+    try {
+      ToolProcess script =
+          run(
+              builder.command(
+                  "script", "--quiet", "--return", "--command", command, screen.toString()));
+      return new ToolProcess(script.exitCode, Files.readString(screen), script.err);
+    } finally {
+      Files.delete(screen);
+    }
+  }
+
   /** A command that is about to be started. */
   static ProcessBuilder builder(String... arguments) throws IOException {
+    return builder(Main.class, arguments);
+  }
+
+  /** Another program with the commands' class path. */
+  static ProcessBuilder builder(Class<?> main, String... arguments) throws IOException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     // What that says goes into logs of their own, which the build looks at when all tests are over.
@@ -80,7 +111,7 @@ record ToolProcess(int exitCode, String out, String err) {
     }
     command.add("-cp");
     command.add(System.getProperty("java.class.path"));
-    command.add(Main.class.getName());
+    command.add(main.getName());
     command.addAll(List.of(arguments));
     return new ProcessBuilder(command);
   }
