@@ -664,15 +664,15 @@ public static native void pncclParamDumpAll();
  *   METRALE_LIBRARY     the library's short name as a string, for example "nccl"
  *   METRALE_FUNCTIONS   the file with one METRALE_FUNCTION(index, name) a function
  *
- * Each function has a hidden stub that jumps through a slot. A slot starts at code that knows its
- * index and says that the function is missing; opening a library overwrites the slots of the
- * functions that it has. No signature is needed, so a change of a header's types cannot break the
- * table.
+ * Each function has a hidden stub that calls through a slot (metrale_guard.h). A slot starts at
+ * code that knows its index and says that the function is missing; opening a library overwrites the
+ * slots of the functions that it has.
  *
  * A missing function that answers a code leaves LibraryUnavailableException to the Java method that
  * called and answers -1, an error of every library: whoever called goes on as after any other
  * failure, and glue without a handler, which costs a call less, can call it. One that answers a
- * structure cannot answer "failed" and throws.
+ * structure cannot answer "failed" and throws. The same becomes of one that throws itself, with
+ * LibraryThrewException.
  *
  * Invariant: a slot holds either the address of its own code or of the function in the one
  * library that was opened. Slots are written under the mutex and read without it, one aligned word

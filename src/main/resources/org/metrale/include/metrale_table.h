@@ -84,7 +84,7 @@ static const int metrale_table_size =
 extern "C" __attribute__((visibility("hidden"))) void *metrale_table_slots[];
 extern "C" __attribute__((visibility("hidden"))) void *metrale_table_empty[];
 
-/* A function of the library itself, without the stub before it; its index has to be known. */
+/* A function of the library itself, without the stub and its guard; its index has to be known. */
 #define METRALE_OPENED(name)                                                                       \
     (reinterpret_cast<decltype(&name)>(                                                            \
         __atomic_load_n(&metrale_table_slots[metrale_index_##name], __ATOMIC_ACQUIRE)))

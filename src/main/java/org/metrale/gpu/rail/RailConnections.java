@@ -105,7 +105,7 @@ final class RailConnections implements RailRecovery.Attempt {
               client.terms(), rails, wanted, offer.rails(), Deadline.after(REBUILD_LIMIT));
     } catch (IOException | RuntimeException | Error e) {
       // One side may have lost the last of them: the others are worth an attempt without it.
-      end = wanted.last();
+      end = wanted.size() > 1 ? wanted.last() : rails.size();
       throw e;
     }
     end = rails.size();

@@ -1,7 +1,7 @@
 package org.metrale.gpu.verbs;
 
 import java.util.Objects;
-import org.metrale.global.verbs;
+import org.metrale.gpu.verbs.VerbsWorkCalls.Linked;
 
 /**
  * Receive requests on their way to a queue pair: room for what its peer sends. Each is used for one
@@ -24,10 +24,9 @@ import org.metrale.global.verbs;
  * </pre>
  */
 public final class VerbsReceiveBatch extends VerbsRequests {
-  // In words of 8 bytes.
-  private static final int WORDS = verbs.METRALE_IBV_LINKED_RECV_BYTES / Long.BYTES;
-  private static final int PART_COUNT = verbs.METRALE_IBV_LINKED_PART_COUNT / Long.BYTES;
-  private static final int LOCAL_ADDRESS = verbs.METRALE_IBV_LINKED_RECV_PART / Long.BYTES;
+  private static final int WORDS = Linked.RECEIVE_WORDS;
+  private static final int PART_COUNT = Linked.PART_COUNT;
+  private static final int LOCAL_ADDRESS = Linked.RECEIVE_PART;
   private static final int LENGTH_AND_LKEY = LOCAL_ADDRESS + 1;
   private static final long ONE_PART = VerbsWorkCalls.pair(1, 0);
 
@@ -58,12 +57,12 @@ public final class VerbsReceiveBatch extends VerbsRequests {
    * @throws IllegalStateException if the batch is full
    */
   public void receive(long workId, VerbsMemoryRegion region, long offset, long lengthBytes) {
-    int at = nextWord();
+    int at = nextWord(region);
     Objects.checkFromIndexSize(offset, lengthBytes, region.lengthBytes());
     if (lengthBytes <= 0 || lengthBytes > MOST_BYTES) {
       throw new IllegalArgumentException("lengthBytes: wanted 1 to 2^32-1, got " + lengthBytes);
     }
-    accept(workId, region);
+    accept(workId);
     words[at + PART_COUNT] = ONE_PART;
     words[at + LOCAL_ADDRESS] = region.address() + offset;
     words[at + LENGTH_AND_LKEY] = VerbsWorkCalls.pair((int) lengthBytes, region.lkey());

@@ -2,7 +2,7 @@ package org.metrale.gpu.verbs;
 
 import java.nio.ByteBuffer;
 import java.nio.LongBuffer;
-import org.metrale.global.verbs;
+import org.metrale.gpu.verbs.VerbsWorkCalls.Linked;
 
 /**
  * Requests on their way to a queue, in one direct buffer that is used again and again: what batches
@@ -11,9 +11,9 @@ import org.metrale.global.verbs;
  * is its last two words. Those links are written once.
  */
 abstract class VerbsRequests {
-  private static final int NEXT = verbs.METRALE_IBV_LINKED_NEXT / Long.BYTES;
-  private static final int PARTS = verbs.METRALE_IBV_LINKED_PARTS / Long.BYTES;
-  private static final int PART_WORDS = verbs.METRALE_IBV_LINKED_PART_BYTES / Long.BYTES;
+  private static final int NEXT = Linked.NEXT;
+  private static final int PARTS = Linked.PARTS;
+  private static final int PART_WORDS = Linked.PART_WORDS;
 
   static final long MOST_BYTES = 0xFFFF_FFFFL;
 
@@ -94,11 +94,20 @@ abstract class VerbsRequests {
     return (end - 1) * requestWords();
   }
 
-  /** Takes the next request in, whose region has to stay open while it is in flight. */
-  final void accept(long workId, VerbsMemoryRegion region) {
+  /**
+   * As {@link #nextWord()}, for a request whose region has to stay open while it is in flight. This
+   * is looked at first: what is at hand then is little, and a compiler need not put it away.
+   */
+  final int nextWord(VerbsMemoryRegion region) {
+    int at = nextWord();
     if (current != region) {
       beginRun(region, end);
     }
+    return at;
+  }
+
+  /** Takes the next request in, for the region that its place was asked for with. */
+  final void accept(long workId) {
     workIds[end++] = workId;
   }
 
@@ -110,12 +119,14 @@ abstract class VerbsRequests {
     workIds[end++] = workId;
   }
 
-  /** So short that a compiler puts it into its callers, whose loops stay free of calls then. */
+  /** Begins a run in place of the one before it, if that got no request: it was refused. */
   private void beginRun(VerbsMemoryRegion region, int begin) {
+    if (runs > 0 && runStarts[runs - 1] == begin) {
+      runs--;
+    }
     current = region;
-    int run = runs++;
-    runRegions[run] = region;
-    runStarts[run] = begin;
+    runRegions[runs] = region;
+    runStarts[runs++] = begin;
   }
 
   /** Copies bytes to the room of the request that is taken in next; the address of that. */

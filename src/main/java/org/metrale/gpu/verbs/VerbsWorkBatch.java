@@ -2,7 +2,7 @@ package org.metrale.gpu.verbs;
 
 import java.nio.ByteBuffer;
 import java.util.Objects;
-import org.metrale.global.verbs;
+import org.metrale.gpu.verbs.VerbsWorkCalls.Linked;
 
 /**
  * Work requests on their way to a queue pair, in one direct buffer that is used again and again.
@@ -26,16 +26,15 @@ import org.metrale.global.verbs;
  * <p>The atomic operations have the lower of what stands at one place.
  */
 public final class VerbsWorkBatch extends VerbsRequests {
-  // In words of 8 bytes.
-  private static final int WORDS = verbs.METRALE_IBV_LINKED_SEND_BYTES / Long.BYTES;
-  private static final int PART_COUNT_AND_OPCODE = verbs.METRALE_IBV_LINKED_PART_COUNT / Long.BYTES;
-  private static final int FLAGS_AND_IMMEDIATE = verbs.METRALE_IBV_LINKED_FLAGS / Long.BYTES;
-  private static final int REMOTE_ADDRESS = verbs.METRALE_IBV_LINKED_REMOTE_ADDR / Long.BYTES;
-  private static final int RKEY = verbs.METRALE_IBV_LINKED_RKEY / Long.BYTES;
-  private static final int COMPARE_OR_ADD = verbs.METRALE_IBV_LINKED_COMPARE_ADD / Long.BYTES;
-  private static final int SWAP = verbs.METRALE_IBV_LINKED_SWAP / Long.BYTES;
-  private static final int ATOMIC_RKEY = verbs.METRALE_IBV_LINKED_ATOMIC_RKEY / Long.BYTES;
-  private static final int LOCAL_ADDRESS = verbs.METRALE_IBV_LINKED_SEND_PART / Long.BYTES;
+  private static final int WORDS = Linked.SEND_WORDS;
+  private static final int PART_COUNT_AND_OPCODE = Linked.PART_COUNT;
+  private static final int FLAGS_AND_IMMEDIATE = Linked.FLAGS;
+  private static final int REMOTE_ADDRESS = Linked.REMOTE_ADDRESS;
+  private static final int RKEY = Linked.RKEY;
+  private static final int COMPARE_OR_ADD = Linked.COMPARE_OR_ADD;
+  private static final int SWAP = Linked.SWAP;
+  private static final int ATOMIC_RKEY = Linked.ATOMIC_RKEY;
+  private static final int LOCAL_ADDRESS = Linked.SEND_PART;
   private static final int LENGTH_AND_LKEY = LOCAL_ADDRESS + 1;
 
   private static final long SIGNALED = VerbsWorkCalls.pair(VerbsWorkCalls.SIGNALED, 0);
@@ -268,7 +267,7 @@ public final class VerbsWorkBatch extends VerbsRequests {
       long remoteAddress,
       int rkey,
       int opcode) {
-    int at = nextWord();
+    int at = nextWord(region);
     Objects.checkFromIndexSize(offset, lengthBytes, region.lengthBytes());
     if (lengthBytes <= 0 || lengthBytes > MOST_BYTES) {
       throw new IllegalArgumentException("lengthBytes: wanted 1 to 2^32-1, got " + lengthBytes);
@@ -276,7 +275,7 @@ public final class VerbsWorkBatch extends VerbsRequests {
     if (lengthBytes > longest) {
       longest = lengthBytes;
     }
-    accept(workId, region);
+    accept(workId);
     long[] to = words;
     to[at + PART_COUNT_AND_OPCODE] = VerbsWorkCalls.pair(1, opcode);
     to[at + REMOTE_ADDRESS] = remoteAddress;

@@ -46,6 +46,28 @@ final class VerbsWorkCalls {
 
   private VerbsWorkCalls() {}
 
+  /**
+   * Where a request in the form of libibverbs has its fields, and its size; in words of 8 bytes.
+   */
+  static final class Linked {
+    static final int NEXT = verbs.METRALE_IBV_LINKED_NEXT / Long.BYTES;
+    static final int PARTS = verbs.METRALE_IBV_LINKED_PARTS / Long.BYTES;
+    static final int PART_COUNT = verbs.METRALE_IBV_LINKED_PART_COUNT / Long.BYTES;
+    static final int FLAGS = verbs.METRALE_IBV_LINKED_FLAGS / Long.BYTES;
+    static final int REMOTE_ADDRESS = verbs.METRALE_IBV_LINKED_REMOTE_ADDR / Long.BYTES;
+    static final int RKEY = verbs.METRALE_IBV_LINKED_RKEY / Long.BYTES;
+    static final int COMPARE_OR_ADD = verbs.METRALE_IBV_LINKED_COMPARE_ADD / Long.BYTES;
+    static final int SWAP = verbs.METRALE_IBV_LINKED_SWAP / Long.BYTES;
+    static final int ATOMIC_RKEY = verbs.METRALE_IBV_LINKED_ATOMIC_RKEY / Long.BYTES;
+    static final int SEND_PART = verbs.METRALE_IBV_LINKED_SEND_PART / Long.BYTES;
+    static final int SEND_WORDS = verbs.METRALE_IBV_LINKED_SEND_BYTES / Long.BYTES;
+    static final int RECEIVE_PART = verbs.METRALE_IBV_LINKED_RECV_PART / Long.BYTES;
+    static final int RECEIVE_WORDS = verbs.METRALE_IBV_LINKED_RECV_BYTES / Long.BYTES;
+    static final int PART_WORDS = verbs.METRALE_IBV_LINKED_PART_BYTES / Long.BYTES;
+
+    private Linked() {}
+  }
+
   /** Two neighbouring 32-bit fields as one word. */
   static long pair(int low, int high) {
     return LITTLE

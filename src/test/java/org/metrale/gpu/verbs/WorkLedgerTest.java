@@ -130,6 +130,33 @@ final class WorkLedgerTest {
   }
 
   @Test
+  void aRegionWhoseRequestsWereRefusedIsNotHeld() throws Exception {
+    try (VerbsEnd end = connectedToItself()) {
+      VerbsMemoryRegion memory = end.memory(64, VerbsAccess.READ_WRITE);
+      VerbsMemoryRegion other = end.memory(64, VerbsAccess.READ_WRITE);
+      VerbsWorkBatch batch = VerbsWorkBatch.allocate(2);
+      for (VerbsMemoryRegion region : new VerbsMemoryRegion[] {other, memory, other}) {
+        assertThrows(
+            IndexOutOfBoundsException.class,
+            () -> batch.read(70, region, 60, 8, memory.address(), memory.rkey()));
+      }
+      batch.read(70, memory, 0, 8, memory.address(), memory.rkey());
+      assertThrows(
+          IndexOutOfBoundsException.class,
+          () -> batch.read(71, other, 60, 8, memory.address(), memory.rkey()));
+      batch.read(71, memory, 8, 8, memory.address(), memory.rkey());
+      assertThrows(
+          IllegalStateException.class,
+          () -> batch.read(72, other, 0, 8, memory.address(), memory.rkey()));
+      assertEquals(2, ledger.post(VerbsWorkCalls.address(end.prepared.handle()), batch));
+      other.close();
+      assertThrows(IllegalStateException.class, memory::close);
+      come(0, 1);
+      assertEquals(2, ledger.retire(done, 0, 2));
+    }
+  }
+
+  @Test
   void nothingIsPostedOrTakenAfterTheEnd() throws Exception {
     try (VerbsEnd end = connectedToItself()) {
       VerbsMemoryRegion memory = end.memory(64, VerbsAccess.READ_WRITE);

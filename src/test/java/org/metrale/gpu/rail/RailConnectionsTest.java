@@ -1,0 +1,57 @@
+package org.metrale.gpu.rail;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.List;
+import java.util.NavigableSet;
+import java.util.TreeSet;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.metrale.gpu.RdmaDevices;
+import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.wire.RailDialect;
+
+/** How lost rails are asked for; over the software GPU host's devices. */
+@Tag("emulator")
+@Timeout(60)
+final class RailConnectionsTest {
+  @BeforeAll
+  static void emulator() {
+    SoftwareHost.use();
+  }
+
+  /** Nothing would be gained by an attempt without it. */
+  @Test
+  void theOnlyLostRailIsAskedForAtEveryAttempt() throws Exception {
+    try (RailHost host =
+        new RailHost(RdmaDevices.servers(), RdmaDevices.clients(), 64, RailDialect.READ_ONLY)) {
+      RailSet rails = host.clientRails;
+      RailMemory fence =
+          host.keep(RailMemory.allocate(rails, rails.size(), VerbsAccess.LOCAL_WRITE));
+      RailClient client = host.client();
+      NavigableSet<Integer> both = new TreeSet<>(List.of(0, 1));
+      RailGeneration first =
+          RailGeneration.connect(
+              client.terms(), rails, both, List.of(), Deadline.after(RailHost.LIMIT));
+      TransferEngine engine = new TransferEngine("peer", true, link -> {});
+      RailConnections connections =
+          new RailConnections(client, rails, fence, engine, new RailCounters(rails.size()));
+      connections.begin(first);
+      engine.takeDown(1, new IllegalStateException("a drill"));
+      while (!engine.links().get(1).isDown()) {
+        boolean unused = engine.tryStep();
+      }
+      host.server.close();
+      for (int attempt = 0; attempt < 3; attempt++) {
+        assertThrows(IOException.class, connections::rebuild, "attempt " + attempt);
+      }
+      assertTrue(engine.close());
+      connections.hangUp();
+    }
+  }
+}
