@@ -86,12 +86,13 @@ final class DriverDoor {
   private static void openThere() {
     try {
       if (CudaDriver.deviceCount() == 0) {
-        throw noDevice(0, "CUDA counts no device");
+        throw noDevice(0, "CUDA counts no device", null);
       }
     } catch (CudaException e) {
-      throw noDevice(e.code(), e.getMessage());
+      throw noDevice(e.code(), e.getMessage(), e);
     } catch (LibraryUnavailableException e) {
-      throw noDevice(0, e.getMessage());
+      // The places that were tried are in the cause.
+      throw noDevice(0, NativeLibrary.CUDA + " is not available", e);
     }
     if (wouldNotReturn()) {
       throw CuFileException.of(
@@ -112,11 +113,14 @@ final class DriverDoor {
         && NativeLibrary.CUFILE.versionCode().orElse(0) >= FIRST_THAT_LOOPS;
   }
 
-  private static CuFileException noDevice(int cudaCode, String why) {
-    return CuFileException.ofPacked(
-        "cuFileDriverOpen",
-        (long) cudaCode << Integer.SIZE | CuFileResult.CUDA_DRIVER_ERROR.code(),
-        Where.note("not called: " + why));
+  private static CuFileException noDevice(int cudaCode, String why, GpuException cause) {
+    CuFileException out =
+        CuFileException.ofPacked(
+            "cuFileDriverOpen",
+            (long) cudaCode << Integer.SIZE | CuFileResult.CUDA_DRIVER_ERROR.code(),
+            Where.note("not called: " + why));
+    out.initCause(cause);
+    return out;
   }
 
   /**

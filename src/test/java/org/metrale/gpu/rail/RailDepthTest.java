@@ -1,6 +1,7 @@
 package org.metrale.gpu.rail;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 import java.util.NavigableSet;
@@ -69,7 +70,7 @@ final class RailDepthTest {
       }
       transfer.result().join();
       assertEquals(requests, most);
-      assertEquals(true, engine.close());
+      assertTrue(engine.close());
       connection.hangUp();
     }
   }
