@@ -149,8 +149,10 @@ class GdsTest {
   void opensCuFileInAContextAndClosesItThere() throws Exception {
     String[] first = endingIn("cuda.cuDevicePrimaryCtxRetain", "cufile.cuFileDriverOpen");
     assertEquals(FIRST, ToolProcess.emulated(first).exitCode());
-    String[] last = endingIn("cufile.cuFileDriverClose", "cuda.cuDevicePrimaryCtxRelease_v2");
+    String[] last = endingIn("cufile.cuFileDriverClose_v2", "cuda.cuDevicePrimaryCtxRelease_v2");
     assertEquals(FIRST, ToolProcess.emulated(last).exitCode());
+    String[] buffer = endingIn("cufile.cuFileBufDeregister", "cuda.cuMemFree_v2");
+    assertEquals(FIRST, ToolProcess.emulated(buffer).exitCode());
   }
 
   private String[] endingIn(String expected, String other) throws Exception {
