@@ -146,26 +146,30 @@ public final class ForkedJvm {
       command.add("-m");
     }
     command.addAll(program);
-    Path output = Files.createTempFile("forked-jvm", ".txt");
+    // Apart, or a line of one could begin in the middle of one of the other.
+    Path output = Files.createTempFile("forked-jvm", ".out");
+    Path errors = Files.createTempFile("forked-jvm", ".err");
     ProcessBuilder builder =
-        new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
+        new ProcessBuilder(command).redirectOutput(output.toFile()).redirectError(errors.toFile());
     builder
         .environment()
         .keySet()
         .removeIf(name -> HIDDEN.stream().anyMatch(start -> name.startsWith(start)));
     builder.environment().putAll(environment);
-    return new Running(builder.start(), output, deadline);
+    return new Running(builder.start(), output, errors, deadline);
   }
 
   /** One that was started. */
   public static final class Running {
     private final Process process;
     private final Path output;
+    private final Path errors;
     private final Duration deadline;
 
-    private Running(Process process, Path output, Duration deadline) {
+    private Running(Process process, Path output, Path errors, Duration deadline) {
       this.process = process;
       this.output = output;
+      this.errors = errors;
       this.deadline = deadline;
     }
 
@@ -182,8 +186,9 @@ public final class ForkedJvm {
       if (!ended) {
         process.destroyForcibly().waitFor();
       }
-      String text = Files.readString(output);
+      String text = Files.readString(output) + Files.readString(errors);
       Files.delete(output);
+      Files.delete(errors);
       if (!ended) {
         throw new AssertionError("still running after " + deadline + "; it said:\n" + text);
       }
@@ -195,7 +200,7 @@ public final class ForkedJvm {
    * What became of it.
    *
    * @param exit its exit code
-   * @param output what it printed, on both streams
+   * @param output what it printed on standard output, and behind it what on standard error
    */
   public record Result(int exit, String output) {
     /** The same, if it ended by itself with 0. */
