@@ -35,6 +35,14 @@ class NcclThrowsTest {
         .deadline(Duration.ofSeconds(40));
   }
 
+  /** Both ranks say what threw, and can be closed. */
+  private static void assertBothFail(ForkedJvm.Result result, String call) {
+    for (String rank : List.of("rank0", "rank1")) {
+      assertSays(result, rank, call);
+      assertEquals("OK", result.value(rank + ".close"), result.output());
+    }
+  }
+
   private static void assertSays(ForkedJvm.Result result, String stage, String function) {
     String said = result.value(stage);
     assertTrue(said.startsWith("NcclException: "), result.output());
@@ -75,10 +83,7 @@ class NcclThrowsTest {
   @ValueSource(booleans = {false, true})
   void anOperationThatThrowsFailsItsCommunicator(boolean guarded) throws Exception {
     ForkedJvm.Result result = job("ncclAllReduce").property("guarded", guarded).run().succeeded();
-    for (String rank : List.of("rank0", "rank1")) {
-      assertSays(result, rank, "ncclAllReduce");
-      assertEquals("OK", result.value(rank + ".close"), result.output());
-    }
+    assertBothFail(result, "ncclAllReduce");
   }
 
   /** Each rank's thread has it to itself once it has issued some operations. */
@@ -90,10 +95,7 @@ class NcclThrowsTest {
             .environment("METRALE_TEST_THROWS_AFTER", 600)
             .run()
             .succeeded();
-    for (String rank : List.of("rank0", "rank1")) {
-      assertSays(result, rank, "ncclAllReduce");
-      assertEquals("OK", result.value(rank + ".close"), result.output());
-    }
+    assertBothFail(result, "ncclAllReduce");
   }
 
   @ParameterizedTest
@@ -105,20 +107,14 @@ class NcclThrowsTest {
             .property("blocking", blocking)
             .run()
             .succeeded();
-    for (String rank : List.of("rank0", "rank1")) {
-      assertSays(result, rank, "ncclGroupEnd");
-      assertEquals("OK", result.value(rank + ".close"), result.output());
-    }
+    assertBothFail(result, "ncclGroupEnd");
   }
 
   /** Nor is anything known any more of the one that it was to be split from. */
   @Test
   void aSplitThatThrowsFailsTheOneThatIsSplit() throws Exception {
     ForkedJvm.Result result = job("ncclCommSplit").property("split", true).run().succeeded();
-    for (String rank : List.of("rank0", "rank1")) {
-      assertSays(result, rank, "ncclCommSplit");
-      assertEquals("OK", result.value(rank + ".close"), result.output());
-    }
+    assertBothFail(result, "ncclCommSplit");
   }
 
   @Test

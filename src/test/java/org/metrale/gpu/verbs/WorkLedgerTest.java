@@ -92,14 +92,19 @@ final class WorkLedgerTest {
     }
   }
 
+  /** Posts requests 70 and 71. */
+  private void postTwo(VerbsEnd end) {
+    VerbsMemoryRegion memory = end.memory(64, VerbsAccess.READ_WRITE);
+    VerbsWorkBatch batch = VerbsWorkBatch.allocate(2);
+    batch.read(70, memory, 0, 8, memory.address(), memory.rkey());
+    batch.read(71, memory, 8, 8, memory.address(), memory.rkey());
+    assertEquals(2, ledger.post(VerbsWorkCalls.address(end.prepared.handle()), batch));
+  }
+
   @Test
   void whatIsDroppedIsNoLongerKnown() throws Exception {
     try (VerbsEnd end = connectedToItself()) {
-      VerbsMemoryRegion memory = end.memory(64, VerbsAccess.READ_WRITE);
-      VerbsWorkBatch batch = VerbsWorkBatch.allocate(2);
-      batch.read(70, memory, 0, 8, memory.address(), memory.rkey());
-      batch.read(71, memory, 8, 8, memory.address(), memory.rkey());
-      assertEquals(2, ledger.post(VerbsWorkCalls.address(end.prepared.handle()), batch));
+      postTwo(end);
       come(5, 6, 0, 0);
       done.filled(4, 2);
       assertEquals(2, done.drop(0, 2));
@@ -113,11 +118,7 @@ final class WorkLedgerTest {
   @Test
   void whatIsAnotherQueuesIsLeftToIt() throws Exception {
     try (VerbsEnd end = connectedToItself()) {
-      VerbsMemoryRegion memory = end.memory(64, VerbsAccess.READ_WRITE);
-      VerbsWorkBatch batch = VerbsWorkBatch.allocate(2);
-      batch.read(70, memory, 0, 8, memory.address(), memory.rkey());
-      batch.read(71, memory, 8, 8, memory.address(), memory.rkey());
-      assertEquals(2, ledger.post(VerbsWorkCalls.address(end.prepared.handle()), batch));
+      postTwo(end);
       come(0, 0, 1, 1);
       done.rawId(1, 1);
       done.rawId(2, WorkLedger.STEP + 1);
