@@ -27,6 +27,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.metrale.global.cuda;
+import org.metrale.gpu.Allocation;
 import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.SoftwareHost;
 
@@ -89,6 +90,28 @@ class CudaStreamTest {
       assertTrue(context.copy(memory.buffer(), CudaBuffer.of(read), LIMIT));
       assertEquals(0x4455667722331111L, Long.reverseBytes(read.getLong(0)));
     }
+  }
+
+  @Test
+  void queryRecordAndWaitAllocateNothing() throws Exception {
+    try (CudaStream stream = CudaStream.create(context);
+        CudaEvent event = CudaEvent.create(context)) {
+      assertEquals(0, bytesOf100(stream::isIdle), "bytes of 100 queries");
+      assertEquals(0, bytesOf100(() -> stream.record(event)), "bytes of 100 records");
+      assertEquals(0, bytesOf100(() -> stream.waitFor(event)), "bytes of 100 waits");
+      assertEquals(0, bytesOf100(event::isDone), "bytes of 100 queries of an event");
+      assertTrue(stream.synchronize(LIMIT));
+    }
+  }
+
+  private static long bytesOf100(Runnable call) throws Exception {
+    return Allocation.fewest(
+        20,
+        () -> {
+          for (int i = 0; i < 100; i++) {
+            call.run();
+          }
+        });
   }
 
   @Test

@@ -1,7 +1,6 @@
 package org.metrale.gpu.cufile;
 
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,6 +8,7 @@ import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
 import java.util.Random;
+import org.metrale.gpu.Allocation;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaStream;
@@ -222,32 +222,29 @@ public final class CuFileScenario {
     say("afterReset", driver.statistics().readBytes());
   }
 
-  private static void cost(Setting setting) {
-    com.sun.management.ThreadMXBean threads =
-        (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
-    long thread = Thread.currentThread().getId();
+  private static void cost(Setting setting) throws Exception {
     long address = CuFileMemory.of(setting.memory).slice(4096, 4096).address();
     long context = CuFileMemory.of(setting.memory).contextAddress();
     setting.buffer.close();
-    long fewest = Long.MAX_VALUE;
-    for (int round = 0; round < 5; round++) {
-      long before = threads.getThreadAllocatedBytes(thread);
-      for (int i = 0; i < 20_000; i++) {
-        CuFileCalls.cuFileBufRegister(context, address, 4096);
-        CuFileCalls.cuFileBufDeregister(context, address);
-      }
-      fewest = Math.min(fewest, threads.getThreadAllocatedBytes(thread) - before);
-    }
-    say("registerBytes", fewest / 20_000);
-    fewest = Long.MAX_VALUE;
+    long registering =
+        Allocation.fewest(
+            5,
+            () -> {
+              for (int i = 0; i < 20_000; i++) {
+                CuFileCalls.cuFileBufRegister(context, address, 4096);
+                CuFileCalls.cuFileBufDeregister(context, address);
+              }
+            });
+    say("registerBytes", registering / 20_000);
     CuFileSpan span = setting.handle.span(CuFileMemory.of(setting.memory));
-    for (int round = 0; round < 5; round++) {
-      long before = threads.getThreadAllocatedBytes(thread);
-      for (int i = 0; i < 20_000; i++) {
-        CuFileCalls.cuFileRead(span, 4096, 0, 0);
-      }
-      fewest = Math.min(fewest, threads.getThreadAllocatedBytes(thread) - before);
-    }
-    say("readBytes", fewest / 20_000);
+    long reading =
+        Allocation.fewest(
+            5,
+            () -> {
+              for (int i = 0; i < 20_000; i++) {
+                CuFileCalls.cuFileRead(span, 4096, 0, 0);
+              }
+            });
+    say("readBytes", reading / 20_000);
   }
 }

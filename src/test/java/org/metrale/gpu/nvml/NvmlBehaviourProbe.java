@@ -1,6 +1,5 @@
 package org.metrale.gpu.nvml;
 
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -17,6 +16,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.Stream;
+import org.metrale.gpu.Allocation;
 import org.metrale.gpu.GpuException;
 
 /** Runs one part of the layer in a JVM of its own and prints what it saw. */
@@ -286,9 +286,7 @@ public final class NvmlBehaviourProbe {
   }
 
   /** Bytes that a thread allocates in a thousand samples, publication and reading included. */
-  private static void allocation() {
-    com.sun.management.ThreadMXBean threads =
-        (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+  private static void allocation() throws Exception {
     try (Nvml session = Nvml.open()) {
       NvmlSampling sampling =
           new NvmlSampling(
@@ -298,15 +296,15 @@ public final class NvmlBehaviourProbe {
       long[] sum = new long[1];
       sampling.addListener(sample -> sum[0] += sample.value(NvmlMetric.POWER_MILLIWATTS));
       NvmlSample read = new NvmlSample();
-      long allocated = Long.MAX_VALUE;
-      for (int round = 0; round < 8; round++) {
-        long before = threads.getCurrentThreadAllocatedBytes();
-        for (int i = 0; i < 1000; i++) {
-          sampling.sample();
-          sampling.read(read);
-        }
-        allocated = threads.getCurrentThreadAllocatedBytes() - before;
-      }
+      long allocated =
+          Allocation.fewest(
+              8,
+              () -> {
+                for (int i = 0; i < 1000; i++) {
+                  sampling.sample();
+                  sampling.read(read);
+                }
+              });
       print("bytes", allocated);
       print("read", read.value(NvmlMetric.POWER_MILLIWATTS));
       print("told", sum[0] == 8000 * read.value(NvmlMetric.POWER_MILLIWATTS));

@@ -1,6 +1,6 @@
 package org.metrale.gpu.nvtx;
 
-import java.lang.management.ManagementFactory;
+import org.metrale.gpu.Allocation;
 
 /** What forked JVMs run, with and without a tool; prints {@code KEY=VALUE} lines. */
 public final class NvtxScenario {
@@ -106,30 +106,19 @@ public final class NvtxScenario {
   }
 
   /** Pairs of a registered name while a tool takes them. */
-  private static void attached() {
+  private static void attached() throws Exception {
     say("bytesPerRange", bytesPerRange(12, 1_000_000));
   }
 
-  private static void cost() {
+  private static void cost() throws Exception {
     for (int i = 0; i < 5; i++) {
       loop(2_000_000);
     }
     say("bytesPerRange", bytesPerRange(5, 20_000_000));
   }
 
-  /** The fewest of some times, so that what the JVM does meanwhile does not count. */
-  private static long bytesPerRange(int times, int rounds) {
-    com.sun.management.ThreadMXBean threads =
-        (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
-    long thread = Thread.currentThread().getId();
-    threads.getThreadAllocatedBytes(thread);
-    long fewest = Long.MAX_VALUE;
-    for (int i = 0; i < times; i++) {
-      long bytes = threads.getThreadAllocatedBytes(thread);
-      loop(rounds);
-      fewest = Math.min(fewest, threads.getThreadAllocatedBytes(thread) - bytes);
-    }
-    return fewest / rounds;
+  private static long bytesPerRange(int times, int rounds) throws Exception {
+    return Allocation.fewest(times, () -> loop(rounds)) / rounds;
   }
 
   private static volatile int sink;

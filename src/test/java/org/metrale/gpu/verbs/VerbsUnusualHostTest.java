@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.metrale.gpu.Allocation;
 import org.metrale.gpu.SoftwareHost;
 
 /** Devices that are unlike the usual one, and devices that do not do as they should. */
@@ -192,12 +193,14 @@ final class VerbsUnusualHostTest {
       void run() throws Exception {
         try (Two two = new Two(VerbsPath.DEFAULT)) {
           long fewest =
-              fewestBytes(
-                  100,
+              Allocation.fewest(
+                  20,
                   () -> {
-                    two.fill(16);
-                    for (int left = 16; left > 0; ) {
-                      left -= two.client.completions.poll(two.done, LIMIT);
+                    for (int i = 0; i < 100; i++) {
+                      two.fill(16);
+                      for (int left = 16; left > 0; ) {
+                        left -= two.client.completions.poll(two.done, LIMIT);
+                      }
                     }
                   });
           assertEquals(0, fewest / 1600, "bytes allocated for a request");
@@ -209,7 +212,14 @@ final class VerbsUnusualHostTest {
       @Override
       void run() throws Exception {
         try (Two two = new Two(VerbsPath.DEFAULT)) {
-          long fewest = fewestBytes(50, two::exchange);
+          long fewest =
+              Allocation.fewest(
+                  20,
+                  () -> {
+                    for (int i = 0; i < 50; i++) {
+                      two.exchange();
+                    }
+                  });
           assertEquals(0, fewest / (50 * 2 * RECEIVES), "bytes allocated for a request");
         }
       }
@@ -410,26 +420,6 @@ final class VerbsUnusualHostTest {
       client.close();
       server.close();
     }
-  }
-
-  /** What this thread allocates for so many times, at least: the JVM's own work comes and goes. */
-  private static long fewestBytes(int times, Repeated work) throws Exception {
-    com.sun.management.ThreadMXBean threads =
-        (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
-    long self = Thread.currentThread().getId();
-    long fewest = Long.MAX_VALUE;
-    for (int round = 0; round < 20; round++) {
-      long before = threads.getThreadAllocatedBytes(self);
-      for (int i = 0; i < times; i++) {
-        work.run();
-      }
-      fewest = Math.min(fewest, threads.getThreadAllocatedBytes(self) - before);
-    }
-    return fewest;
-  }
-
-  private interface Repeated {
-    void run() throws Exception;
   }
 
   /** Runs one case. */
