@@ -61,6 +61,7 @@ final class Areas {
   /** The processes of different kinds take turns. */
   private void startup() throws IOException, InterruptedException {
     for (String java : setting.wholeJavas()) {
+      checkLibrary(java);
       for (int i = 0; i < setting.pace().choose(1, 3, 5); i++) {
         start(java, StartupProbe.Empty.class, "empty program", "java", Level.NONE);
         start(java, StartupProbe.Raw.class, "first NCCL version call", "raw", Level.NO_OP);
@@ -76,18 +77,36 @@ final class Areas {
     }
   }
 
+  /** Which library answers, in a process that is not measured; it also warms the caches. */
+  private void checkLibrary(String java) throws IOException, InterruptedException {
+    for (Class<?> main :
+        List.of(StartupProbe.Raw.class, StartupProbe.Checked.class, StartupProbe.Theirs.class)) {
+      start(java, main, Level.NO_OP, setting.noop().toString());
+    }
+  }
+
   private void start(String java, Class<?> main, String work, String subject, String level)
+      throws IOException, InterruptedException {
+    Child child = start(java, main, level);
+    if (child.code() == 0) {
+      results.add(
+          Row.of("startup", work, subject, java, level, "ms"), List.of(child.nanos() / 1e6), -1);
+    }
+  }
+
+  private Child start(String java, Class<?> main, String level, String... arguments)
       throws IOException, InterruptedException {
     List<String> command = new ArrayList<>();
     command.add(setting.javas().get(java).toString());
     command.add("--enable-native-access=ALL-UNNAMED");
-    boolean doctor = level.equals(Level.NONE);
-    if (!doctor) {
+    boolean library = level.equals(Level.NO_OP);
+    if (library) {
       command.add("-Dorg.metrale.library.path=" + setting.noop());
     }
     command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
+    command.addAll(List.of(arguments));
     Map<String, String> variables =
-        doctor ? Map.of() : Map.of("LD_LIBRARY_PATH", setting.noop().toString());
+        library ? Map.of("LD_LIBRARY_PATH", setting.noop().toString()) : Map.of();
     Child child = Child.run(command, variables);
     if (child.code() != 0) {
       results.problem(
@@ -99,10 +118,8 @@ final class Areas {
               + child.code()
               + ": "
               + child.errors());
-    } else {
-      results.add(
-          Row.of("startup", work, subject, java, level, "ms"), List.of(child.nanos() / 1e6), -1);
     }
+    return child;
   }
 
   private void watchdog(int round) throws IOException, InterruptedException {
@@ -129,15 +146,17 @@ final class Areas {
     Map<String, List<Double>> c = Loops.run(setting, results, "memcpy", Map.of());
     loop("emulator", "memcpy of 64 MiB, 1 thread", Level.NONE, "memcpy", c.get("memcpy-1"));
     loop("emulator", "memcpy of 64 MiB, 2 threads", Level.NONE, "memcpy", c.get("memcpy-2"));
-    for (Class<?> probe : List.of(EmulatorProbe.class, DeviceProbe.class, NvmlProbe.class)) {
-      Probe.run(
-          setting,
-          results,
-          "emulator",
-          setting.firstJava(),
-          setting.emulator(),
-          Map.of("METRALE_EMULATOR_GPUS", "4"),
-          probe);
+    for (String java : setting.wholeJavas()) {
+      for (Class<?> probe : List.of(EmulatorProbe.class, DeviceProbe.class, NvmlProbe.class)) {
+        Probe.run(
+            setting,
+            results,
+            "emulator",
+            java,
+            setting.emulator(),
+            Map.of("METRALE_EMULATOR_GPUS", "4"),
+            probe);
+      }
     }
   }
 
@@ -145,9 +164,10 @@ final class Areas {
     if (round > 1) {
       return;
     }
-    String java = setting.firstJava();
-    Probe.run(setting, results, "scale", java, setting.noop(), Map.of(), ScaleProbe.class);
-    Probe.run(setting, results, "scale", java, setting.noop(), Map.of(), BootstrapProbe.class);
+    for (String java : setting.wholeJavas()) {
+      Probe.run(setting, results, "scale", java, setting.noop(), Map.of(), ScaleProbe.class);
+      Probe.run(setting, results, "scale", java, setting.noop(), Map.of(), BootstrapProbe.class);
+    }
   }
 
   /** On the software GPU host, and with the vendor's library where that works without a GPU. */
@@ -158,16 +178,20 @@ final class Areas {
             setting, results, "reads", Map.of(), setting.emulator().toString(), file.toString());
     c.forEach(
         (work, values) -> loop("cufile", ReadsProbe.name(work), Level.EMULATED, "reads", values));
-    for (String java : setting.wholeJavas()) {
-      Probe.run(
-          setting,
-          results,
-          "cufile",
-          java,
-          setting.emulator(),
-          Map.of(),
-          ReadsProbe.class,
-          file.toString());
+    for (String java : setting.javas().keySet()) {
+      boolean whole = setting.wholeJavas().contains(java);
+      if (whole || Foreign.isIn(java)) {
+        Probe.run(
+            setting,
+            results,
+            "cufile",
+            java,
+            setting.emulator(),
+            Map.of(),
+            ReadsProbe.class,
+            file.toString(),
+            whole ? "" : ReadsProbe.OTHERS);
+      }
     }
     if (round == 1) {
       realReads(file);

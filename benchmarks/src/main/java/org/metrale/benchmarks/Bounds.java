@@ -13,19 +13,15 @@ final class Bounds {
   private static final double NO_BYTES = 0.5;
 
   private final Results results;
-  private final Set<String> areas;
-  private final Collection<String> javas;
   private final List<Verdict> out = new ArrayList<>();
 
-  private Bounds(Results results, Set<String> areas, Collection<String> javas) {
+  private Bounds(Results results) {
     this.results = results;
-    this.areas = areas;
-    this.javas = javas;
   }
 
   /** The verdicts on all bounds of the areas that were run. */
   static List<Verdict> of(Results results, Set<String> areas, Collection<String> javas) {
-    Bounds bounds = new Bounds(results, areas, javas);
+    Bounds bounds = new Bounds(results);
     for (String java : javas) {
       bounds.calls(java);
       bounds.transfers(java);
@@ -289,13 +285,7 @@ final class Bounds {
   }
 
   private void missing(String area, String text, String java) {
-    if (areas.contains(area)) {
-      boolean once =
-          Set.of("emulator", "scale").contains(area) && !java.equals(javas.iterator().next());
-      if (!once) {
-        out.add(Verdict.notMeasured(area, text, java, "see the problems"));
-      }
-    }
+    out.add(Verdict.notMeasured(area, text, java, "see the problems"));
   }
 
   private Optional<Row> find(String area, String work, String subject, String java) {

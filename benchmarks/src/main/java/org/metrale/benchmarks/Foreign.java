@@ -12,7 +12,16 @@ import java.util.Optional;
  * {@code long}.
  */
 public final class Foreign {
+  private static final String NONE = "this Java has no java.lang.foreign";
+
+  private static final int FIRST = 22;
+
   private Foreign() {}
+
+  /** Whether a Java of that major version has it. */
+  static boolean isIn(String java) {
+    return Integer.parseInt(java) >= FIRST;
+  }
 
   /**
    * The handle of a function of a no-op library.
@@ -25,30 +34,48 @@ public final class Foreign {
    */
   public static MethodHandle function(
       String soname, String function, boolean critical, Class<?> result, Class<?>... parameters) {
+    return function(NoOp.folder().resolve(soname), function, critical, result, parameters);
+  }
+
+  /** The handle of a function of a library by its file. */
+  static MethodHandle function(
+      Path file, String function, boolean critical, Class<?> result, Class<?>... parameters) {
     try {
-      return link(NoOp.folder().resolve(soname), function, critical, result, parameters);
+      Class<?> arenaType = named("Arena");
+      Class<?> lookupType = named("SymbolLookup");
+      Object arena = arenaType.getMethod("global").invoke(null);
+      Object lookup =
+          lookupType.getMethod("libraryLookup", Path.class, arenaType).invoke(null, file, arena);
+      Object segment =
+          ((Optional<?>) lookupType.getMethod("find", String.class).invoke(lookup, function))
+              .orElseThrow();
+      return link(segment, critical, result, parameters);
     } catch (ReflectiveOperationException e) {
-      throw new IllegalStateException("this Java has no java.lang.foreign", e);
+      throw new IllegalStateException(NONE, e);
+    }
+  }
+
+  /** The handle of a function by its address, as a table of functions has it. */
+  static MethodHandle function(
+      long address, boolean critical, Class<?> result, Class<?>... parameters) {
+    try {
+      Object segment =
+          named("MemorySegment").getMethod("ofAddress", long.class).invoke(null, address);
+      return link(segment, critical, result, parameters);
+    } catch (ReflectiveOperationException e) {
+      throw new IllegalStateException(NONE, e);
     }
   }
 
   private static MethodHandle link(
-      Path file, String function, boolean critical, Class<?> result, Class<?>... parameters)
+      Object segment, boolean critical, Class<?> result, Class<?>... parameters)
       throws ReflectiveOperationException {
     Class<?> linkerType = named("Linker");
-    Class<?> arenaType = named("Arena");
-    Class<?> lookupType = named("SymbolLookup");
     Class<?> layoutType = named("MemoryLayout");
     Class<?> descriptorType = named("FunctionDescriptor");
     Class<?> optionType = named("Linker$Option");
     Class<?> segmentType = named("MemorySegment");
 
-    Object arena = arenaType.getMethod("global").invoke(null);
-    Object lookup =
-        lookupType.getMethod("libraryLookup", Path.class, arenaType).invoke(null, file, arena);
-    Object segment =
-        ((Optional<?>) lookupType.getMethod("find", String.class).invoke(lookup, function))
-            .orElseThrow();
     Object layouts = Array.newInstance(layoutType, parameters.length);
     for (int i = 0; i < parameters.length; i++) {
       Array.set(layouts, i, layout(parameters[i]));

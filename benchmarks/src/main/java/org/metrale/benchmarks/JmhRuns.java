@@ -21,7 +21,6 @@ import org.openjdk.jmh.runner.options.VerboseMode;
 
 /** Runs the works of one area: in each round C, then every subject on every Java. */
 final class JmhRuns {
-  private static final int FIRST_WITH_FFM = 22;
   private static final String ALLOCATED = "gc.alloc.rate.norm";
 
   /**
@@ -57,7 +56,7 @@ final class JmhRuns {
       for (String java : setting.javas().keySet()) {
         for (String subject : work.subjects()) {
           boolean foreign = subject.startsWith("ffm");
-          boolean able = !foreign || Integer.parseInt(java) >= FIRST_WITH_FFM;
+          boolean able = !foreign || Foreign.isIn(java);
           if (able && (foreign || setting.wholeJavas().contains(java))) {
             subject(work, subject, java);
           }

@@ -108,7 +108,7 @@ public final class Main {
     if (keep) {
       Files.writeString(folder.resolve("RESULTS.md"), report, StandardCharsets.UTF_8);
       Files.writeString(
-          folder.resolve("SCALING.md"), Scaling.of(results, machine), StandardCharsets.UTF_8);
+          folder.resolve("SCALING.md"), Scaling.of(results, setting.firstJava(), machine), StandardCharsets.UTF_8);
     }
     return results.problems().isEmpty() ? 0 : 1;
   }

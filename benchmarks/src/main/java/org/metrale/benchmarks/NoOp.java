@@ -14,9 +14,14 @@ public final class NoOp {
     return Path.of(System.getProperty(FOLDER, "")).toAbsolutePath();
   }
 
+  /** Whether this process was given them. */
+  static boolean isHere() {
+    return System.getProperty(FOLDER) != null;
+  }
+
   /** Whether a file is one of them; none is where this process was given no folder. */
   static boolean has(Path file) {
-    return System.getProperty(FOLDER) != null && file.startsWith(folder());
+    return isHere() && file.startsWith(folder());
   }
 
   /** The arguments that make a JVM use them. */

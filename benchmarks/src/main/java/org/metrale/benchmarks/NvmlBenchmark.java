@@ -167,38 +167,75 @@ public class NvmlBenchmark {
     }
   }
 
+  /** The handles, which a compiler takes for constants in a constant record. */
+  record Calls(
+      MethodHandle power,
+      MethodHandle energy,
+      MethodHandle clock,
+      MethodHandle temperature,
+      MethodHandle reasons,
+      MethodHandle memory,
+      MethodHandle utilization,
+      MethodHandle encoder,
+      MethodHandle decoder,
+      MethodHandle state) {
+    static Calls of(boolean critical) {
+      return new Calls(
+          one("nvmlDeviceGetPowerUsage", critical),
+          one("nvmlDeviceGetTotalEnergyConsumption", critical),
+          function(
+              "nvmlDeviceGetClockInfo", critical, int.class, long.class, int.class, long.class),
+          one("nvmlDeviceGetTemperatureV", critical),
+          one("nvmlDeviceGetCurrentClocksEventReasons", critical),
+          one("nvmlDeviceGetMemoryInfo_v2", critical),
+          one("nvmlDeviceGetUtilizationRates", critical),
+          two("nvmlDeviceGetEncoderUtilization", critical),
+          two("nvmlDeviceGetDecoderUtilization", critical),
+          one("nvmlDeviceGetPerformanceState", critical));
+    }
+
+    private static MethodHandle one(String name, boolean critical) {
+      return function(name, critical, int.class, long.class, long.class);
+    }
+
+    private static MethodHandle two(String name, boolean critical) {
+      return function(name, critical, int.class, long.class, long.class, long.class);
+    }
+
+    private static MethodHandle function(
+        String name, boolean critical, Class<?> result, Class<?>... parameters) {
+      return Foreign.function("libnvidia-ml.so.1", name, critical, result, parameters);
+    }
+
+    /** All values read, so that nothing is left out. */
+    long sample(Ffm f) throws Throwable {
+      long device = f.device.address();
+      long first = f.first.address();
+      long second = f.second.address();
+      long wide = f.out.address();
+      long structure = f.structure.address();
+      long sum = (int) power.invokeExact(device, first) + f.first.get();
+      sum += (int) energy.invokeExact(device, wide) + f.out.get();
+      for (int kind = 0; kind < 4; kind++) {
+        sum += (int) clock.invokeExact(device, kind, first) + f.first.get();
+      }
+      sum += (int) temperature.invokeExact(device, structure) + f.structure.getInt(8);
+      sum += (int) reasons.invokeExact(device, wide) + f.out.get();
+      sum += (int) memory.invokeExact(device, structure);
+      sum += f.structure.getLong(8) + f.structure.getLong(16) + f.structure.getLong(24);
+      sum += (int) utilization.invokeExact(device, structure) + f.structure.getInt(0);
+      sum += (int) encoder.invokeExact(device, first, second) + f.first.get();
+      sum += (int) decoder.invokeExact(device, first, second) + f.first.get();
+      return sum + (int) state.invokeExact(device, first) + f.first.get();
+    }
+  }
+
   /** Constants, as a compiler needs them. */
   static final class Handles {
-    static final MethodHandle POWER = one("nvmlDeviceGetPowerUsage");
-    static final MethodHandle ENERGY = one("nvmlDeviceGetTotalEnergyConsumption");
-    static final MethodHandle TEMPERATURE = one("nvmlDeviceGetTemperatureV");
-    static final MethodHandle REASONS = one("nvmlDeviceGetCurrentClocksEventReasons");
-    static final MethodHandle MEMORY = one("nvmlDeviceGetMemoryInfo_v2");
-    static final MethodHandle UTILIZATION = one("nvmlDeviceGetUtilizationRates");
-    static final MethodHandle STATE = one("nvmlDeviceGetPerformanceState");
-    static final MethodHandle CLOCK =
-        Foreign.function(
-            "libnvidia-ml.so.1",
-            "nvmlDeviceGetClockInfo",
-            false,
-            int.class,
-            long.class,
-            int.class,
-            long.class);
-    static final MethodHandle ENCODER = two("nvmlDeviceGetEncoderUtilization");
-    static final MethodHandle DECODER = two("nvmlDeviceGetDecoderUtilization");
+    static final Calls USUAL = Calls.of(false);
+    static final Calls CRITICAL = Calls.of(true);
 
     private Handles() {}
-
-    private static MethodHandle one(String function) {
-      return Foreign.function(
-          "libnvidia-ml.so.1", function, false, int.class, long.class, long.class);
-    }
-
-    private static MethodHandle two(String function) {
-      return Foreign.function(
-          "libnvidia-ml.so.1", function, false, int.class, long.class, long.class, long.class);
-    }
   }
 
   @Benchmark
@@ -219,23 +256,11 @@ public class NvmlBenchmark {
 
   @Benchmark
   public long fullSample_ffm(Ffm f) throws Throwable {
-    long device = f.device.address();
-    long first = f.first.address();
-    long second = f.second.address();
-    long wide = f.out.address();
-    long structure = f.structure.address();
-    long sum = (int) Handles.POWER.invokeExact(device, first) + f.first.get();
-    sum += (int) Handles.ENERGY.invokeExact(device, wide) + f.out.get();
-    for (int clock = 0; clock < 4; clock++) {
-      sum += (int) Handles.CLOCK.invokeExact(device, clock, first) + f.first.get();
-    }
-    sum += (int) Handles.TEMPERATURE.invokeExact(device, structure) + f.structure.getInt(8);
-    sum += (int) Handles.REASONS.invokeExact(device, wide) + f.out.get();
-    sum += (int) Handles.MEMORY.invokeExact(device, structure);
-    sum += f.structure.getLong(8) + f.structure.getLong(16) + f.structure.getLong(24);
-    sum += (int) Handles.UTILIZATION.invokeExact(device, structure) + f.structure.getInt(0);
-    sum += (int) Handles.ENCODER.invokeExact(device, first, second) + f.first.get();
-    sum += (int) Handles.DECODER.invokeExact(device, first, second) + f.first.get();
-    return sum + (int) Handles.STATE.invokeExact(device, first) + f.first.get();
+    return Handles.USUAL.sample(f);
+  }
+
+  @Benchmark
+  public long fullSample_ffmCritical(Ffm f) throws Throwable {
+    return Handles.CRITICAL.sample(f);
   }
 }

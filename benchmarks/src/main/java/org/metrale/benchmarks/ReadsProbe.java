@@ -24,27 +24,57 @@ final class ReadsProbe {
   private static final int[] SIZES = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20};
   private static final long STEP = 4 << 20;
 
+  /** The argument of a run by java.lang.foreign alone. */
+  static final String OTHERS = "foreign";
+
+  /** In a larger one the call itself is nothing. */
+  private static final int LARGEST_OF_OTHERS = 1 << 20;
+
   private ReadsProbe() {}
 
   @SuppressWarnings("try") // the attachment is there for the thread
   public static void main(String[] arguments) throws IOException {
     Path file = Path.of(arguments[0]);
+    boolean all = arguments.length < 2 || !arguments[1].equals(OTHERS);
     try (CudaContext context = CudaContext.openPrimary(0);
         DeviceMemory memory = DeviceMemory.allocate(context, BYTES)) {
-      // One thread and one piece: the call alone.
-      read("unattached", "read-" + SIZES[0], file, memory, 1, BYTES);
+      if (all) {
+        // One thread and one piece: the call alone.
+        read("unattached", "read-" + SIZES[0], file, memory, 1, BYTES);
+      }
       // Once, as the loop in C.
       try (CudaAttachment here = context.attach()) {
-        for (int size : SIZES) {
-          read("checked", "read-" + size, file, memory, 1, BYTES);
+        if (all) {
+          checked(file, memory);
         }
-        for (int threads = 1; threads <= 4; threads *= 2) {
-          read("checked", "split-" + threads, file, memory, threads, STEP);
-        }
+        OtherReads.of(file, memory.buffer().address())
+            .forEach(
+                (subject, reader) -> {
+                  if (all || subject.startsWith("ffm")) {
+                    others(subject, reader);
+                  }
+                });
       }
     } catch (GpuException e) {
       System.err.println(e.getMessage());
       System.exit(3);
+    }
+  }
+
+  private static void checked(Path file, DeviceMemory memory) throws IOException {
+    for (int size : SIZES) {
+      read("checked", "read-" + size, file, memory, 1, BYTES);
+    }
+    for (int threads = 1; threads <= 4; threads *= 2) {
+      read("checked", "split-" + threads, file, memory, threads, STEP);
+    }
+  }
+
+  private static void others(String subject, OtherReads.Reader reader) {
+    for (int size : SIZES) {
+      if (size <= LARGEST_OF_OTHERS) {
+        time(subject, "read-" + size, reader, size);
+      }
     }
   }
 
@@ -75,30 +105,34 @@ final class ReadsProbe {
               cause -> {
                 throw cause;
               });
-      Setting.Pace pace = Setting.childPace();
-      // Every page is touched once before anything is timed.
-      perRead(handle, buffer, (int) BYTES, 0);
-      long piece = 1_000_000L * pace.choose(1, 50, 100);
-      // Long enough for small reads to be compiled.
-      for (int i = 0; i < pace.choose(0, 2, 3); i++) {
-        perRead(handle, buffer, size, piece);
-      }
-      double[] nanos = new double[pace.repeats()];
-      for (int i = 0; i < nanos.length; i++) {
-        nanos[i] = perRead(handle, buffer, size, piece);
-      }
-      Probe.say(name(work), subject, Level.of(NativeLibrary.CUFILE), "ns/op", nanos);
+      time(subject, work, (at, bytes) -> handle.read(buffer, at, at, bytes).lengthBytes(), size);
     }
   }
 
-  private static double perRead(CuFileHandle handle, CuFileBuffer buffer, int size, long nanos) {
+  private static void time(String subject, String work, OtherReads.Reader reader, int size) {
+    Setting.Pace pace = Setting.childPace();
+    // Every page is touched once before anything is timed.
+    perRead(reader, (int) BYTES, 0);
+    long piece = 1_000_000L * pace.choose(1, 50, 100);
+    // Long enough for small reads to be compiled.
+    for (int i = 0; i < pace.choose(0, 2, 3); i++) {
+      perRead(reader, size, piece);
+    }
+    double[] nanos = new double[pace.repeats()];
+    for (int i = 0; i < nanos.length; i++) {
+      nanos[i] = perRead(reader, size, piece);
+    }
+    Probe.say(name(work), subject, Level.of(NativeLibrary.CUFILE), "ns/op", nanos);
+  }
+
+  private static double perRead(OtherReads.Reader reader, int size, long nanos) {
     long begin = System.nanoTime();
     long at = 0;
     long count = 0;
     long took;
     do {
       for (int i = 0; i < Math.max(1, (1 << 20) / size); i++) {
-        if (handle.read(buffer, at, at, size).lengthBytes() != size) {
+        if (reader.read(at, size) != size) {
           throw new IllegalStateException("short read at " + at);
         }
         at = at + 2L * size <= BYTES ? at + size : 0;

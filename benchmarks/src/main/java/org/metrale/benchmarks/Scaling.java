@@ -17,16 +17,18 @@ final class Scaling {
   private static final int RECORDED = 1024;
   private static final int ENTRY_BYTES = 8 * Long.BYTES;
 
-  private final Results results;
+  private final List<Row> rows;
   private final StringBuilder out = new StringBuilder();
   private final List<String> constants = new ArrayList<>();
 
-  private Scaling(Results results) {
-    this.results = results;
+  private Scaling(List<Row> rows) {
+    this.rows = rows;
   }
 
-  static String of(Results results, Map<String, String> machine) {
-    Scaling scaling = new Scaling(results);
+  /** From the rows of one Java. */
+  static String of(Results results, String java, Map<String, String> machine) {
+    Scaling scaling =
+        new Scaling(results.all().stream().filter(row -> row.java().equals(java)).toList());
     scaling.write();
     return "# A job of "
         + number(GPUS)
@@ -63,7 +65,7 @@ final class Scaling {
   private void bootstrap() {
     Optional<Row> large = Optional.empty();
     Optional<Row> small = Optional.empty();
-    for (Row row : results.all()) {
+    for (Row row : rows) {
       if (row.area().equals("scale") && row.work().startsWith("bootstrap of ")) {
         small = small.isEmpty() ? Optional.of(row) : small;
         large = Optional.of(row);
@@ -125,10 +127,8 @@ final class Scaling {
   private void watchdog() {
     out.append("## Watchdog\n\n");
     List<Row> busy = new ArrayList<>();
-    for (Row row : results.all()) {
-      if (row.area().equals("watchdog")
-          && row.work().endsWith(" busy")
-          && (busy.isEmpty() || row.java().equals(busy.get(0).java()))) {
+    for (Row row : rows) {
+      if (row.area().equals("watchdog") && row.work().endsWith(" busy")) {
         busy.add(row);
       }
     }
@@ -219,12 +219,12 @@ final class Scaling {
   }
 
   private Optional<Row> first(String area, String work, String subject) {
-    return results.all().stream().filter(row -> row.is(area, work, subject)).findFirst();
+    return rows.stream().filter(row -> row.is(area, work, subject)).findFirst();
   }
 
   private Optional<Row> last(String many, String one) {
     Optional<Row> found = Optional.empty();
-    for (Row row : results.all()) {
+    for (Row row : rows) {
       if (row.area().equals("scale") && (row.work().endsWith(many) || row.work().endsWith(one))) {
         found = Optional.of(row);
       }
