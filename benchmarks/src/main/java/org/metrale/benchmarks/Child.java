@@ -25,6 +25,9 @@ record Child(int code, List<String> lines, String errors, long nanos) {
       throws IOException, InterruptedException {
     Path out = Files.createTempFile("benchmark", ".out");
     Path err = Files.createTempFile("benchmark", ".err");
+    // If somebody ends this process meanwhile.
+    out.toFile().deleteOnExit();
+    err.toFile().deleteOnExit();
     try {
       ProcessBuilder builder = new ProcessBuilder(command);
       builder.environment().keySet().removeIf(name -> name.startsWith("METRALE_"));
@@ -32,7 +35,12 @@ record Child(int code, List<String> lines, String errors, long nanos) {
       builder.environment().putAll(variables);
       builder.redirectOutput(out.toFile()).redirectError(err.toFile());
       long begin = System.nanoTime();
-      Process process = builder.start();
+      Process process;
+      try {
+        process = builder.start();
+      } catch (IOException e) {
+        return new Child(-1, List.of(), e.getMessage(), 0);
+      }
       boolean ended = process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS);
       long nanos = System.nanoTime() - begin;
       if (!ended) {

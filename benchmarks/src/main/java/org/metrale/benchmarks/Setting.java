@@ -77,6 +77,11 @@ record Setting(Path base, Path native_, String platform, Map<String, Path> javas
     return new Setting(base, built, platform, javas, pace);
   }
 
+  /** A file that a full run leaves. */
+  Path report(String name) {
+    return base.resolve("benchmarks").resolve(name);
+  }
+
   Path noop() {
     return native_.resolve("noop");
   }
