@@ -6,6 +6,7 @@ import java.time.temporal.ChronoUnit;
 import org.bytedeco.javacpp.BytePointer;
 import org.metrale.global.cufile;
 import org.metrale.gpu.NativeLibrary;
+import org.metrale.gpu.cuda.CudaAttachment;
 import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.DeviceMemory;
 import org.metrale.gpu.cufile.CuFileBuffer;
@@ -30,8 +31,9 @@ public class CuFileBenchmark {
     DeviceMemory memory;
     CuFileDriver driver;
     CuFileMemory range;
+    CudaAttachment attachment;
 
-    /** Opens them. */
+    /** Opens them; the context stays current on this thread, as on that of the loop in C. */
     @Setup
     @SuppressWarnings("MustBeClosed") // tearDown does
     public void setUp() {
@@ -47,11 +49,13 @@ public class CuFileBenchmark {
         throw driver.unavailabilityCause().orElseThrow();
       }
       range = CuFileMemory.of(memory);
+      attachment = context.attach();
     }
 
     /** Closes them. */
     @TearDown
     public void tearDown() {
+      attachment.close();
       driver.close();
       memory.close();
       context.close();

@@ -21,6 +21,9 @@ final class ReadsProbe {
   /** The file's length. */
   static final long BYTES = 64L << 20;
 
+  /** Enough for perf to see something. */
+  private static final int MANY = 25;
+
   private static final int[] SIZES = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20};
   private static final long STEP = 4 << 20;
 
@@ -30,14 +33,23 @@ final class ReadsProbe {
   /** In a larger one the call itself is nothing. */
   private static final int LARGEST_OF_OTHERS = 1 << 20;
 
+  private static int repeats = Setting.childPace().repeats();
+
   private ReadsProbe() {}
 
   @SuppressWarnings("try") // the attachment is there for the thread
   public static void main(String[] arguments) throws IOException {
     Path file = Path.of(arguments[0]);
-    boolean all = arguments.length < 2 || !arguments[1].equals(OTHERS);
+    String wanted = arguments.length < 2 ? "" : arguments[1];
+    boolean all = wanted.isEmpty();
     try (CudaContext context = CudaContext.openPrimary(0);
         DeviceMemory memory = DeviceMemory.allocate(context, BYTES)) {
+      if (!all && !wanted.equals(OTHERS)) {
+        try (CudaAttachment here = context.attach()) {
+          smallest(wanted, file, memory);
+        }
+        return;
+      }
       if (all) {
         // One thread and one piece: the call alone.
         read("unattached", "read-" + SIZES[0], file, memory, 1, BYTES);
@@ -58,6 +70,20 @@ final class ReadsProbe {
     } catch (GpuException e) {
       System.err.println(e.getMessage());
       System.exit(3);
+    }
+  }
+
+  /** The smallest read by one subject, for long. */
+  private static void smallest(String subject, Path file, DeviceMemory memory) throws IOException {
+    repeats = MANY;
+    if (subject.equals("checked")) {
+      read(subject, "read-" + SIZES[0], file, memory, 1, BYTES);
+    } else {
+      time(
+          subject,
+          "read-" + SIZES[0],
+          OtherReads.of(file, memory.buffer().address()).get(subject),
+          SIZES[0]);
     }
   }
 
@@ -118,7 +144,7 @@ final class ReadsProbe {
     for (int i = 0; i < pace.choose(0, 2, 3); i++) {
       perRead(reader, size, piece);
     }
-    double[] nanos = new double[pace.repeats()];
+    double[] nanos = new double[repeats];
     for (int i = 0; i < nanos.length; i++) {
       nanos[i] = perRead(reader, size, piece);
     }
