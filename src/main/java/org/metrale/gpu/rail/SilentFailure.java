@@ -11,7 +11,12 @@ import org.metrale.gpu.verbs.VerbsWorkException;
 final class SilentFailure extends IllegalStateException {
   private static final long serialVersionUID = 1L;
 
-  /** Which queue pair, and what became of which request. */
+  private static final String SAID_TO_BE_DONE =
+      ", and the one before it was said to be done, which Soft-RoCE says of one at which it fails,"
+          + " as when the peer's device had no room for the first packet of an answer (send_err"
+          + " among the hw_counters there)";
+
+  /** What was seen. */
   private final String what;
 
   /** Null while the device tells of nothing. */
@@ -24,19 +29,11 @@ final class SilentFailure extends IllegalStateException {
    */
   SilentFailure(int queuePair, VerbsWorkException flushed, boolean doubtful) {
     super(flushed);
-    String before =
-        doubtful
-            ? " and the one before it was said to be done; Soft-RoCE says so of the one at which it"
-                + " fails too, as when it dropped the first packet of an answer: see send_err among"
-                + " the peer's hw_counters, and both kernels' logs"
-            : "";
     this.what =
         "queue pair "
             + queuePair
-            + " went into its error state, and no request of it had failed: request "
-            + flushed.workId()
-            + " was flushed"
-            + before;
+            + " went into its error state, and no request of it had failed: one was flushed"
+            + (doubtful ? SAID_TO_BE_DONE : "");
   }
 
   /** The device told why. */

@@ -280,7 +280,7 @@ final class RailProcessTest {
     String fault = result.value("fault");
     assertTrue(fault.contains("no request of it had failed"), fault);
     assertTrue(fault.contains("its device told of nothing"), fault);
-    assertTrue(fault.contains("Soft-RoCE says so"), fault);
+    assertTrue(fault.contains("Soft-RoCE says of one at which it fails"), fault);
   }
 
   /** Requests that are given up say nothing of why: it is not one of them that is named for it. */
