@@ -44,8 +44,8 @@ static inline int64_t metrale_cufile_done(ssize_t answer, int reason)
 static const metrale_driver *metrale_cufile_cuda;
 
 /*
- * Makes a context current for one call: cuFile works on the caller's. 0 leaves it as it is. Where
- * that fails the call is not made: it would work on another device.
+ * Makes a context current for one call: cuFile works on the caller's. Where that fails the call is
+ * not made: it would work on another device.
  */
 class metrale_cufile_current
 {
@@ -55,9 +55,6 @@ class metrale_cufile_current
         CUcontext now = nullptr;
         const CUcontext wanted = reinterpret_cast<CUcontext>(context);
 
-        if (wanted == nullptr) {
-            return;
-        }
         error_ = metrale_cufile_cuda != nullptr ? metrale_cufile_cuda->current(&now)
                                                 : CUDA_ERROR_NOT_INITIALIZED;
         if (error_ == CUDA_SUCCESS && now != wanted) {
@@ -92,6 +89,25 @@ class metrale_cufile_current
     CUresult error_ = CUDA_SUCCESS;
     bool pushed_ = false;
 };
+
+/* What a call answers with a context current, or `sign` times the reason why that could not be. */
+template <typename Call>
+__attribute__((noinline)) static int64_t metrale_cufile_in(int64_t context, int sign, Call call)
+{
+    const metrale_cufile_current current(context);
+
+    return current.failed() ? sign * current.packed() : call();
+}
+
+/*
+ * The same; context 0 leaves it as it is. That way is apart, so that nothing of it has to be on the
+ * stack.
+ */
+template <typename Call>
+static inline int64_t metrale_cufile_within(int64_t context, int sign, Call call)
+{
+    return context == 0 ? call() : metrale_cufile_in(context, sign, call);
+}
 
 template <typename T> static inline T metrale_cufile_as(int64_t value)
 {
@@ -184,12 +200,10 @@ static inline int64_t metrale_cufile_buffer_register(int64_t context, int64_t ad
                                                      int64_t bytes, int flags)
 #ifndef METRALE_PARSER
 {
-    const metrale_cufile_current current(context);
-    if (current.failed()) {
-        return current.packed();
-    }
-    return metrale_cufile_pack(cuFileBufRegister(metrale_cufile_as<const void *>(address),
-                                                 static_cast<size_t>(bytes), flags));
+    return metrale_cufile_within(context, 1, [=] {
+        return metrale_cufile_pack(cuFileBufRegister(metrale_cufile_as<const void *>(address),
+                                                     static_cast<size_t>(bytes), flags));
+    });
 }
 #endif
 ;
@@ -197,11 +211,9 @@ static inline int64_t metrale_cufile_buffer_register(int64_t context, int64_t ad
 static inline int64_t metrale_cufile_buffer_deregister(int64_t context, int64_t address)
 #ifndef METRALE_PARSER
 {
-    const metrale_cufile_current current(context);
-    if (current.failed()) {
-        return current.packed();
-    }
-    return metrale_cufile_pack(cuFileBufDeregister(metrale_cufile_as<const void *>(address)));
+    return metrale_cufile_within(context, 1, [=] {
+        return metrale_cufile_pack(cuFileBufDeregister(metrale_cufile_as<const void *>(address)));
+    });
 }
 #endif
 ;
@@ -210,16 +222,14 @@ static inline int64_t metrale_cufile_read(int64_t context, int64_t handle, int64
                                           int64_t bytes, int64_t file_offset, int64_t base_offset)
 #ifndef METRALE_PARSER
 {
-    const metrale_cufile_current current(context);
-    if (current.failed()) {
-        return -current.packed();
-    }
-    errno = 0;
-    const ssize_t answer =
-        cuFileRead(metrale_cufile_as<CUfileHandle_t>(handle), metrale_cufile_as<void *>(base),
-                   static_cast<size_t>(bytes), file_offset, base_offset);
-    const int reason = errno;
-    return metrale_cufile_done(answer, reason);
+    return metrale_cufile_within(context, -1, [=] {
+        errno = 0;
+        const ssize_t answer =
+            cuFileRead(metrale_cufile_as<CUfileHandle_t>(handle), metrale_cufile_as<void *>(base),
+                       static_cast<size_t>(bytes), file_offset, base_offset);
+        const int reason = errno;
+        return metrale_cufile_done(answer, reason);
+    });
 }
 #endif
 ;
@@ -228,16 +238,14 @@ static inline int64_t metrale_cufile_write(int64_t context, int64_t handle, int6
                                            int64_t bytes, int64_t file_offset, int64_t base_offset)
 #ifndef METRALE_PARSER
 {
-    const metrale_cufile_current current(context);
-    if (current.failed()) {
-        return -current.packed();
-    }
-    errno = 0;
-    const ssize_t answer = cuFileWrite(metrale_cufile_as<CUfileHandle_t>(handle),
-                                       metrale_cufile_as<const void *>(base),
-                                       static_cast<size_t>(bytes), file_offset, base_offset);
-    const int reason = errno;
-    return metrale_cufile_done(answer, reason);
+    return metrale_cufile_within(context, -1, [=] {
+        errno = 0;
+        const ssize_t answer = cuFileWrite(metrale_cufile_as<CUfileHandle_t>(handle),
+                                           metrale_cufile_as<const void *>(base),
+                                           static_cast<size_t>(bytes), file_offset, base_offset);
+        const int reason = errno;
+        return metrale_cufile_done(answer, reason);
+    });
 }
 #endif
 ;
@@ -250,17 +258,15 @@ static inline int64_t metrale_cufile_read_async(int64_t context, int64_t handle,
                                                 int64_t arguments, int64_t stream)
 #ifndef METRALE_PARSER
 {
-    const metrale_cufile_current current(context);
-    if (current.failed()) {
-        return current.packed();
-    }
-    int64_t *four = metrale_cufile_as<int64_t *>(arguments);
+    return metrale_cufile_within(context, 1, [=] {
+        int64_t *four = metrale_cufile_as<int64_t *>(arguments);
 
-    return metrale_cufile_pack(
-        cuFileReadAsync(metrale_cufile_as<CUfileHandle_t>(handle), metrale_cufile_as<void *>(base),
-                        reinterpret_cast<size_t *>(&four[0]), reinterpret_cast<off_t *>(&four[1]),
-                        reinterpret_cast<off_t *>(&four[2]), reinterpret_cast<ssize_t *>(&four[3]),
-                        metrale_cufile_as<CUstream>(stream)));
+        return metrale_cufile_pack(cuFileReadAsync(
+            metrale_cufile_as<CUfileHandle_t>(handle), metrale_cufile_as<void *>(base),
+            reinterpret_cast<size_t *>(&four[0]), reinterpret_cast<off_t *>(&four[1]),
+            reinterpret_cast<off_t *>(&four[2]), reinterpret_cast<ssize_t *>(&four[3]),
+            metrale_cufile_as<CUstream>(stream)));
+    });
 }
 #endif
 ;
@@ -269,17 +275,15 @@ static inline int64_t metrale_cufile_write_async(int64_t context, int64_t handle
                                                  int64_t arguments, int64_t stream)
 #ifndef METRALE_PARSER
 {
-    const metrale_cufile_current current(context);
-    if (current.failed()) {
-        return current.packed();
-    }
-    int64_t *four = metrale_cufile_as<int64_t *>(arguments);
+    return metrale_cufile_within(context, 1, [=] {
+        int64_t *four = metrale_cufile_as<int64_t *>(arguments);
 
-    return metrale_cufile_pack(
-        cuFileWriteAsync(metrale_cufile_as<CUfileHandle_t>(handle), metrale_cufile_as<void *>(base),
-                         reinterpret_cast<size_t *>(&four[0]), reinterpret_cast<off_t *>(&four[1]),
-                         reinterpret_cast<off_t *>(&four[2]), reinterpret_cast<ssize_t *>(&four[3]),
-                         metrale_cufile_as<CUstream>(stream)));
+        return metrale_cufile_pack(cuFileWriteAsync(
+            metrale_cufile_as<CUfileHandle_t>(handle), metrale_cufile_as<void *>(base),
+            reinterpret_cast<size_t *>(&four[0]), reinterpret_cast<off_t *>(&four[1]),
+            reinterpret_cast<off_t *>(&four[2]), reinterpret_cast<ssize_t *>(&four[3]),
+            metrale_cufile_as<CUstream>(stream)));
+    });
 }
 #endif
 ;

@@ -65,13 +65,11 @@ static inline int64_t metrale_cufile_batch_submit(int64_t context, int64_t batch
                                                   int64_t requests)
 #ifndef METRALE_PARSER
 {
-    const metrale_cufile_current current(context);
-    if (current.failed()) {
-        return current.packed();
-    }
-    return metrale_cufile_pack(cuFileBatchIOSubmit(
-        metrale_cufile_as<CUfileBatchHandle_t>(batch), static_cast<unsigned int>(count),
-        metrale_cufile_as<CUfileIOParams_t *>(requests), 0));
+    return metrale_cufile_within(context, 1, [=] {
+        return metrale_cufile_pack(cuFileBatchIOSubmit(
+            metrale_cufile_as<CUfileBatchHandle_t>(batch), static_cast<unsigned int>(count),
+            metrale_cufile_as<CUfileIOParams_t *>(requests), 0));
+    });
 }
 #endif
 ;

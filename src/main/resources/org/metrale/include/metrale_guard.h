@@ -156,9 +156,11 @@ static char *metrale_guard_describe(const std::type_info *type, void *object)
         typedef const char *(*what_function)(const void *);
         what = (*static_cast<what_function *const *>(object))[2](object);
     }
-    char *name = abi::__cxa_demangle(type->name(), nullptr, nullptr, nullptr);
+    /* A star marks a class that is local to its file. */
+    const char *mangled = type->name() + (*type->name() == '*' ? 1 : 0);
+    char *name = abi::__cxa_demangle(mangled, nullptr, nullptr, nullptr);
     const int length =
-        asprintf(&text, "%s%s%.200s", name != nullptr ? name : type->name(),
+        asprintf(&text, "%s%s%.200s", name != nullptr ? name : mangled,
                  what != nullptr && *what != '\0' ? ": " : "", what != nullptr ? what : "");
     free(name);
     if (length < 0) {

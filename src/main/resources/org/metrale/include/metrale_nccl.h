@@ -235,32 +235,54 @@ static inline int metrale_nccl_issue(int64_t rank, int64_t slot, int64_t generat
 #endif
 
 #ifndef METRALE_PARSER
+/* In what says which operation: whether the context is attached to this thread. */
+static const int64_t METRALE_NCCL_ATTACHED = INT64_C(1) << 47;
+
+/* After a fence, if one is needed: whether nobody has taken a communicator from its owner. */
 static inline bool metrale_nccl_is_owned(const metrale_nccl_rank *rank, int64_t epoch)
 {
-    metrale_light_barrier(rank->driver->needs_fences);
     return __builtin_expect(rank->epoch.load(std::memory_order_acquire) == epoch, 1);
 }
 
-/* What the owner's ways have in common: an operation on the stream used last, and its event. */
-static inline int metrale_nccl_submit_mine(int64_t what, metrale_nccl_rank *mine, int64_t send,
-                                           int64_t recv, int64_t count)
+/* What the owner's ways have in common: an operation on an announced stream, and its event. */
+__attribute__((always_inline)) static inline int
+metrale_nccl_submit_mine(int64_t what, metrale_nccl_rank *mine, int64_t send, int64_t recv,
+                         int64_t count, metrale_nccl_announced *use)
 {
-    metrale_nccl_use use(mine, mine->slot, mine->generation, (what >> 47 & 1) != 0);
-    if (__builtin_expect(use.code != 0, 0)) {
-        return use.code;
-    }
     ncclResult_t result = metrale_nccl_call(metrale_nccl_unpack(
-        what, mine, send, recv, count, static_cast<int>(what >> 48 & 0xffff), use.stream));
+        what, mine, send, recv, count, static_cast<int>(what >> 48 & 0xffff), use->stream));
     if (__builtin_expect(result != ncclSuccess, 0)) {
         if (result == ncclInProgress) {
-            use.keep();
+            use->keep();
         }
         return result;
     }
     CUevent event = METRALE_NCCL_POINTER(CUevent, mine->events[mine->next & mine->event_mask]);
-    CUresult recorded = use.record(event);
+    CUresult recorded = use->record(event);
     mine->next++;
     return recorded == CUDA_SUCCESS ? 0 : METRALE_NCCL_CUDA - static_cast<int>(recorded);
+}
+
+/* All of the owner's ways but the usual one; on a stream that was named before with slot 0. */
+__attribute__((noinline)) static int
+metrale_nccl_submit_otherwise(int64_t what, metrale_nccl_rank *mine, int64_t epoch, int64_t send,
+                              int64_t recv, int64_t count, int64_t slot, int64_t generation)
+{
+    metrale_light_barrier(mine->driver->needs_fences);
+    if (!metrale_nccl_is_owned(mine, epoch)) {
+        return METRALE_NCCL_AGAIN;
+    }
+    if (slot != 0) {
+        mine->slot = slot;
+        mine->generation = generation;
+    }
+    if ((what & METRALE_NCCL_ATTACHED) != 0) {
+        metrale_nccl_announced use(mine, mine->slot, mine->generation, true);
+        return use.open ? metrale_nccl_submit_mine(what, mine, send, recv, count, &use)
+                        : METRALE_NCCL_CLOSED;
+    }
+    metrale_nccl_use use(mine, mine->slot, mine->generation);
+    return use.code == 0 ? metrale_nccl_submit_mine(what, mine, send, recv, count, &use) : use.code;
 }
 #endif
 
@@ -273,25 +295,31 @@ static inline int metrale_nccl_submit_owned(int64_t what, int64_t rank, int64_t 
                                             int64_t recv, int64_t count, int64_t slot,
                                             int64_t generation)
 {
-    metrale_nccl_rank *mine = METRALE_NCCL_POINTER(metrale_nccl_rank *, rank);
-
-    if (!metrale_nccl_is_owned(mine, epoch)) {
-        return METRALE_NCCL_AGAIN;
-    }
-    mine->slot = slot;
-    mine->generation = generation;
-    return metrale_nccl_submit_mine(what, mine, send, recv, count);
+    return metrale_nccl_submit_otherwise(what, METRALE_NCCL_POINTER(metrale_nccl_rank *, rank),
+                                         epoch, send, recv, count, slot, generation);
 }
 
-/* The same on the stream that this owner named last. */
+/*
+ * The same on the stream that this owner named last. The usual case is attached and needs no fence;
+ * it is apart from the others so that it lives in registers.
+ */
 static inline int metrale_nccl_submit_again(int64_t what, int64_t rank, int64_t epoch, int64_t send,
                                             int64_t recv, int64_t count)
 {
     metrale_nccl_rank *mine = METRALE_NCCL_POINTER(metrale_nccl_rank *, rank);
 
-    return metrale_nccl_is_owned(mine, epoch)
-               ? metrale_nccl_submit_mine(what, mine, send, recv, count)
-               : METRALE_NCCL_AGAIN;
+    if (__builtin_expect((what & METRALE_NCCL_ATTACHED) == 0 ||
+                             mine->driver->needs_fences->load(std::memory_order_relaxed),
+                         0)) {
+        return metrale_nccl_submit_otherwise(what, mine, epoch, send, recv, count, 0, 0);
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (!metrale_nccl_is_owned(mine, epoch)) {
+        return METRALE_NCCL_AGAIN;
+    }
+    metrale_nccl_announced use(mine, mine->slot, mine->generation, false);
+    return use.open ? metrale_nccl_submit_mine(what, mine, send, recv, count, &use)
+                    : METRALE_NCCL_CLOSED;
 }
 
 /*

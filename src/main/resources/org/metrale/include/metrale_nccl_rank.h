@@ -50,48 +50,35 @@ metrale_nccl_record_there(const metrale_driver *driver, CUcontext context, CUeve
 }
 
 /*
- * A stream that an operation of a communicator uses, with its context current. It is announced by
- * the communicator, not by the thread, so that it can be kept beyond the call: a virtual thread may
- * go on elsewhere.
+ * A stream that an operation of a communicator uses. It is announced by the communicator, not by
+ * the thread, so that it can be kept beyond the call: a virtual thread may go on elsewhere.
  */
-class metrale_nccl_use
+class metrale_nccl_announced
 {
   public:
-    /* `attached` says that the context is current on this thread for longer than the call. */
-    metrale_nccl_use(const metrale_nccl_rank *rank, int64_t slot, int64_t generation,
-                     bool attached = false)
-        : driver_(rank->driver), place_(rank->announcement->slots)
+    /* `fences` says that a fence may be needed, which is looked up then. */
+    metrale_nccl_announced(const metrale_nccl_rank *rank, int64_t slot, int64_t generation,
+                           bool fences)
+        : driver(rank->driver), place_(rank->announcement->slots)
     {
         metrale_slot *wanted = METRALE_NCCL_POINTER(metrale_slot *, slot);
-        CUcontext now = nullptr;
 
         place_->store(wanted, std::memory_order_relaxed);
-        metrale_light_barrier(driver_->needs_fences);
-        if (__builtin_expect(wanted->generation.load(std::memory_order_acquire) != generation, 0)) {
-            code = METRALE_NCCL_CLOSED;
-            return;
+        if (fences) {
+            metrale_light_barrier(driver->needs_fences);
+        } else {
+            std::atomic_signal_fence(std::memory_order_seq_cst);
         }
+        open =
+            __builtin_expect(wanted->generation.load(std::memory_order_acquire) == generation, 1);
         stream = static_cast<CUstream>(wanted->handle);
-        if (attached) {
-            return;
-        }
-        if (__builtin_expect(driver_->current(&now) == CUDA_SUCCESS && now == wanted->context, 1)) {
-            return;
-        }
-        CUresult result = driver_->push(wanted->context);
-        pushed_ = result == CUDA_SUCCESS;
-        code = pushed_ ? 0 : METRALE_NCCL_CUDA - static_cast<int>(result);
     }
-    ~metrale_nccl_use()
+    ~metrale_nccl_announced()
     {
-        if (__builtin_expect(pushed_, 0)) {
-            CUcontext old;
-            driver_->pop(&old);
-        }
         place_->store(nullptr, std::memory_order_release);
     }
-    metrale_nccl_use(const metrale_nccl_use &) = delete;
-    metrale_nccl_use &operator=(const metrale_nccl_use &) = delete;
+    metrale_nccl_announced(const metrale_nccl_announced &) = delete;
+    metrale_nccl_announced &operator=(const metrale_nccl_announced &) = delete;
 
     /*
      * NCCL goes on with the stream after the call: it stays announced until
@@ -100,26 +87,70 @@ class metrale_nccl_use
      */
     void keep()
     {
-        place_[1].store(place_->load(std::memory_order_relaxed), std::memory_order_release);
+        place_[1].store(announced(), std::memory_order_release);
     }
 
-    /* Puts an event behind what was issued. Who said that the context was attached may be wrong. */
-    CUresult record(CUevent event)
+    /* Puts an event behind what was issued. Who said that the context was current may be wrong. */
+    CUresult record(CUevent event) const
     {
-        CUresult result = driver_->record(event, stream);
+        CUresult result = driver->record(event, stream);
 
-        return __builtin_expect(result == CUDA_ERROR_INVALID_CONTEXT, 0)
-                   ? metrale_nccl_record_there(
-                         driver_, place_->load(std::memory_order_relaxed)->context, event, stream)
+        if (__builtin_expect(result == CUDA_SUCCESS, 1)) {
+            return result;
+        }
+        return result == CUDA_ERROR_INVALID_CONTEXT
+                   ? metrale_nccl_record_there(driver, announced()->context, event, stream)
                    : result;
     }
 
-    CUstream stream = nullptr;
+    metrale_slot *announced() const
+    {
+        return place_->load(std::memory_order_relaxed);
+    }
+
+    const metrale_driver *const driver;
+    /* Whether the stream is; else it must not be used. */
+    bool open;
+    CUstream stream;
+
+  private:
+    std::atomic<metrale_slot *> *const place_;
+};
+
+/* The same with the stream's context current, which costs calls of the driver. */
+class metrale_nccl_use : public metrale_nccl_announced
+{
+  public:
+    metrale_nccl_use(const metrale_nccl_rank *rank, int64_t slot, int64_t generation)
+        : metrale_nccl_announced(rank, slot, generation, true)
+    {
+        CUcontext now = nullptr;
+
+        if (!open) {
+            code = METRALE_NCCL_CLOSED;
+            return;
+        }
+        if (__builtin_expect(driver->current(&now) == CUDA_SUCCESS && now == announced()->context,
+                             1)) {
+            return;
+        }
+        CUresult result = driver->push(announced()->context);
+        pushed_ = result == CUDA_SUCCESS;
+        code = pushed_ ? 0 : METRALE_NCCL_CUDA - static_cast<int>(result);
+    }
+    ~metrale_nccl_use()
+    {
+        if (__builtin_expect(pushed_, 0)) {
+            CUcontext old;
+            driver->pop(&old);
+        }
+    }
+    metrale_nccl_use(const metrale_nccl_use &) = delete;
+    metrale_nccl_use &operator=(const metrale_nccl_use &) = delete;
+
     int code = 0;
 
   private:
-    const metrale_driver *driver_;
-    std::atomic<metrale_slot *> *place_;
     bool pushed_ = false;
 };
 #endif

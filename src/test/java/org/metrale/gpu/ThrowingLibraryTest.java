@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
-import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -13,19 +12,23 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** Libraries that throw C++ exceptions out of C functions, as NCCL does where it gets no thread. */
 @Tag("native")
 final class ThrowingLibraryTest {
+  /** What the system's runtime says of the two kinds that are thrown. */
+  private static final String TOLD =
+      "(anonymous namespace)::Failure|std::system_error: Resource temporarily unavailable";
+
   /** The runtime of the second is hidden in its file, so nobody can ask it what was thrown. */
   @ParameterizedTest
   @CsvSource({
-    "cuda, throwing, std::system_error: Resource temporarily unavailable",
-    "nccl, throwing, std::system_error: Resource temporarily unavailable",
-    "nvml, throwing, std::system_error: Resource temporarily unavailable",
-    "cufile, throwing, std::system_error: Resource temporarily unavailable",
-    "cuda, throwing-own, ''",
-    "nccl, throwing-own, ''",
-    "nvml, throwing-own, ''",
-    "cufile, throwing-own, ''"
+    "cuda, throwing",
+    "nccl, throwing",
+    "nvml, throwing",
+    "cufile, throwing",
+    "cuda, throwing-own",
+    "nccl, throwing-own",
+    "nvml, throwing-own",
+    "cufile, throwing-own"
   })
-  void whatALibraryThrowsIsAnExceptionOfEveryFunction(String library, String fake, String thrown)
+  void whatALibraryThrowsIsAnExceptionOfEveryFunction(String library, String fake)
       throws Exception {
     ForkedJvm.Result result =
         ForkedJvm.running(ThrowingFunctions.class, library, "2")
@@ -37,6 +40,7 @@ final class ThrowingLibraryTest {
     assertEquals("unknown", result.value("version"));
     assertTrue(Integer.parseInt(result.value("guarded")) > 30, result.output());
     assertEquals(result.value("guarded"), result.value("proved"));
-    assertEquals(Set.of(thrown), new TreeSet<>(result.values("thrown")));
+    String told = fake.equals("throwing") ? TOLD : "";
+    assertEquals(told, String.join("|", new TreeSet<>(result.values("thrown"))));
   }
 }

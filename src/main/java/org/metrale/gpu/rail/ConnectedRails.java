@@ -14,10 +14,6 @@ import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.rail.RailTransfer.Direction;
 import org.metrale.gpu.rail.RailTransfer.Order;
 import org.metrale.gpu.verbs.VerbsAccess;
-import org.metrale.gpu.verbs.VerbsEvent;
-import org.metrale.gpu.verbs.VerbsEventType;
-import org.metrale.gpu.verbs.VerbsException;
-import org.metrale.gpu.verbs.VerbsGid;
 import org.metrale.gpu.wire.ServerFrame;
 
 /**
@@ -58,7 +54,7 @@ public final class ConnectedRails extends NativeResource {
 
   private final RailCounters counters;
   private final RailConnections connections;
-  private final RailSet.Listener events = this::happened;
+  private final RailEvents events;
 
   /** How long the peer's regions are; empty if that is not known. */
   private final List<Long> regionBytes;
@@ -75,6 +71,7 @@ public final class ConnectedRails extends NativeResource {
     this.driver = new RailDriver(engine, peer);
     this.connections = new RailConnections(client, rails, fence, engine, counters);
     this.recovery = new RailRecovery(peer, connections);
+    this.events = new RailEvents(rails, connections, engine);
     connections.begin(first);
     rails.add(events);
   }
@@ -146,7 +143,7 @@ public final class ConnectedRails extends NativeResource {
     Objects.requireNonNull(why, "why");
     acquire();
     try {
-      engine.takeDown(rail, new IllegalStateException(why));
+      engine.with(rail, link -> link.fail(new IllegalStateException(why)));
       driver.wake();
     } finally {
       release();
@@ -347,30 +344,6 @@ public final class ConnectedRails extends NativeResource {
     driver.wake();
     if (client.rebuilds()) {
       recovery.request();
-    }
-  }
-
-  /** Something happened to a rail's device. */
-  private void happened(int rail, VerbsEvent event) {
-    String device = rails.specs().get(rail).device();
-    if (event.type().equals(VerbsEventType.DEVICE_FATAL)) {
-      engine.takeDown(rail, new IllegalStateException(device + ": " + event.type()));
-    } else if (event.type().equals(VerbsEventType.GID_CHANGE) && hasLostAddress(rail)) {
-      engine.takeDown(
-          rail,
-          new IllegalStateException(
-              device + " has lost the address " + engine.links().get(rail).gid()));
-    }
-  }
-
-  private boolean hasLostAddress(int rail) {
-    VerbsGid told = engine.links().get(rail).gid();
-    try {
-      return connections.port(rail).gidTable().stream()
-          .noneMatch(entry -> entry.gid().equals(told));
-    } catch (VerbsException e) {
-      // A device that does not answer, as one whose network device was removed, has none.
-      return true;
     }
   }
 

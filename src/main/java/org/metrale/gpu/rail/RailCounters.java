@@ -1,25 +1,25 @@
 package org.metrale.gpu.rail;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 
 /** What is counted of rails over all their rebuilds. */
 final class RailCounters {
   private final long[] carriedBefore;
   private final long[] failures;
-  private final String[] lastFaults;
+
+  /** Null before the first; what one says may change a moment later. */
+  private final Throwable[] lastFaults;
 
   RailCounters(int rails) {
     carriedBefore = new long[rails];
     failures = new long[rails];
-    lastFaults = new String[rails];
-    Arrays.fill(lastFaults, "");
+    lastFaults = new Throwable[rails];
   }
 
   synchronized void failed(RailLink link) {
     failures[link.rail()]++;
-    lastFaults[link.rail()] = String.valueOf(link.fault().getMessage());
+    lastFaults[link.rail()] = link.fault().reason();
   }
 
   /** These links are out of use; what they carried stays counted. */
@@ -40,7 +40,7 @@ final class RailCounters {
               link.state(),
               carriedBefore[rail] + link.carriedBytes(),
               failures[rail],
-              lastFaults[rail]));
+              lastFaults[rail] == null ? "" : String.valueOf(lastFaults[rail].getMessage())));
     }
     return List.copyOf(out);
   }

@@ -5,7 +5,8 @@ import java.util.OptionalInt;
 
 /**
  * A transfer that came to nothing: the first thing that went wrong, with the rail, the peer and the
- * range. What the adapter said is the cause.
+ * range. What the adapter said is the cause; of a rail whose queue pair failed without a failed
+ * request, so that there are only flushed ones, the cause says that.
  */
 public final class RailException extends IOException {
   private static final long serialVersionUID = 1L;

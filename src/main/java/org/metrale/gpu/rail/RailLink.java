@@ -56,6 +56,7 @@ final class RailLink implements RailChoice.Lane {
   private final int[] free;
   private final RailRate rate = new RailRate();
   private final long stallNanos;
+  private final RailFault fault;
 
   /** What brings it down; null while it is active. */
   private RailEnding ending;
@@ -67,7 +68,6 @@ final class RailLink implements RailChoice.Lane {
   private long movedAtNanos;
   private long lastTurn;
   private long carriedBytes;
-  private Throwable fault;
 
   RailLink(int rail, RailEnd end, List<Region> remote, RailMemory fenceMemory, Owner owner) {
     this.rail = rail;
@@ -76,6 +76,7 @@ final class RailLink implements RailChoice.Lane {
     this.fenceMemory = fenceMemory;
     this.owner = owner;
     this.stallNanos = stallNanos(end.path());
+    this.fault = new RailFault(end);
     int depth = Math.max(1, Math.min(end.wantedDepth(), end.pair().depth() / 2));
     this.batch = VerbsWorkBatch.allocate(2 * depth);
     this.done = VerbsCompletions.allocate(2 * depth);
@@ -129,7 +130,7 @@ final class RailLink implements RailChoice.Lane {
     return carriedBytes;
   }
 
-  Throwable fault() {
+  RailFault fault() {
     return fault;
   }
 
@@ -283,7 +284,7 @@ final class RailLink implements RailChoice.Lane {
       return;
     }
     state = RailStatus.State.FAILING;
-    fault = cause;
+    fault.failed(cause);
     failedAtNanos = System.nanoTime();
     batch.clear();
     ending = new RailEnding(end, cause);
@@ -306,7 +307,7 @@ final class RailLink implements RailChoice.Lane {
     if (!state.equals(RailStatus.State.FAILING)) {
       return false;
     }
-    if (isIdle() || nowNanos - failedAtNanos > FLUSH_NANOS) {
+    if ((isIdle() && !fault.mayBeTold()) || nowNanos - failedAtNanos > FLUSH_NANOS) {
       ending.close();
     }
     if (ending.isOver()) {

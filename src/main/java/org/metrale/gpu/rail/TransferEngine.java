@@ -109,11 +109,11 @@ final class TransferEngine implements RailLink.Owner {
     }
   }
 
-  /** Takes one of the present rails down, as if it had failed. */
-  void takeDown(int rail, RuntimeException why) {
+  /** Does something with one of the present rails. */
+  void with(int rail, Consumer<RailLink> action) {
     lock.lock();
     try {
-      links.get(rail).fail(why);
+      action.accept(links.get(rail));
     } finally {
       lock.unlock();
     }
@@ -268,8 +268,8 @@ final class TransferEngine implements RailLink.Owner {
 
   private Throwable lastFault() {
     return links.stream()
-        .map(RailLink::fault)
-        .filter(fault -> fault != null)
+        .map(link -> link.fault().reason())
+        .filter(reason -> reason != null)
         .findFirst()
         .orElse(null);
   }
@@ -308,7 +308,7 @@ final class TransferEngine implements RailLink.Owner {
   /** Whether it may be this piece that is wrong, and not just the rail that it was on. */
   private static boolean isOfThePiece(RailLink link, VerbsWorkException cause) {
     if (cause == null) {
-      return link.fault() instanceof VerbsException;
+      return link.fault().reason() instanceof VerbsException;
     }
     return !cause.status().equals(VerbsWorkStatus.FLUSHED)
         && !cause.status().side().equals(VerbsWorkStatus.Side.PATH);
@@ -324,7 +324,7 @@ final class TransferEngine implements RailLink.Owner {
   @Override
   public void stuck(RailLink link, RailPiece piece) {
     if (!piece.transfer().isDone()) {
-      piece.transfer().fail(failure(Reason.LOCAL_FAULT, link.rail(), piece, link.fault()));
+      piece.transfer().fail(failure(Reason.LOCAL_FAULT, link.rail(), piece, link.fault().reason()));
     }
   }
 

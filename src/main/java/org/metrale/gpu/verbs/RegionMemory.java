@@ -19,7 +19,7 @@ final class RegionMemory {
   /** Views of the memory; empty where the CPU has no business. */
   private final ByteBuffer[] windows;
 
-  /** What must stay reachable, and is freed with the region if it is ours. */
+  /** What must stay reachable, and is freed with the region, or given back, if it is ours. */
   private final Object owner;
 
   private final boolean owned;
@@ -77,6 +77,11 @@ final class RegionMemory {
     return new RegionMemory(address, lengthBytes, windows(address, lengthBytes), null, false);
   }
 
+  /** Memory of somebody else's who is told when neither an adapter nor a call uses it any more. */
+  static RegionMemory lent(long address, long lengthBytes, Runnable back) {
+    return new RegionMemory(address, lengthBytes, windows(address, lengthBytes), back, true);
+  }
+
   static RegionMemory unmapped(long address, long lengthBytes) {
     return new RegionMemory(address, lengthBytes, new ByteBuffer[0], null, false);
   }
@@ -118,7 +123,9 @@ final class RegionMemory {
   }
 
   void free() {
-    if (owned) {
+    if (owned && owner instanceof Runnable back) {
+      back.run();
+    } else if (owned) {
       Pointer.free((Pointer) owner);
     }
   }

@@ -258,10 +258,14 @@ public final class VerbsDevice extends NativeResource {
     return callers.within(about(call), work, tooLate);
   }
 
-  /** Makes a call that takes the longer the more bytes it is about. */
+  /**
+   * Makes a call within a given time.
+   *
+   * @param after runs when it has returned, or if it is not made
+   */
   <T> T within(
-      String call, long bytes, Supplier<T> work, Runnable after, Consumer<? super T> tooLate) {
-    return callers.within(timeFor(bytes), about(call), work, after, tooLate);
+      Duration time, String call, Supplier<T> work, Runnable after, Consumer<? super T> tooLate) {
+    return callers.within(time, about(call), work, after, tooLate);
   }
 
   /**
@@ -277,7 +281,8 @@ public final class VerbsDevice extends NativeResource {
     return new VerbsCallers.Call(call, "device=" + name);
   }
 
-  private Duration timeFor(long bytes) {
+  /** How long a call may take that takes the longer the more bytes it is about. */
+  Duration timeFor(long bytes) {
     Duration limit = callers.limit();
     return CallLimit.isLimited(limit) ? limit.plus(FOR_EACH_GIB.multipliedBy(bytes >> 30)) : limit;
   }

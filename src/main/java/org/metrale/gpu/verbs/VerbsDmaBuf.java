@@ -3,7 +3,7 @@ package org.metrale.gpu.verbs;
 /**
  * Part of a dma-buf.
  *
- * @param fileDescriptor the dma-buf; borrowed during the call, may be closed afterwards
+ * @param fileDescriptor the dma-buf; borrowed until the call has returned, may be closed afterwards
  * @param offset where in the dma-buf the part begins, in bytes
  * @param address the address that requests use for its first byte
  * @param lengthBytes how long it is

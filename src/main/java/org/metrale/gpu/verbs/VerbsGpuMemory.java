@@ -1,13 +1,9 @@
 package org.metrale.gpu.verbs;
 
 import com.google.errorprone.annotations.MustBeClosed;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import org.metrale.gpu.GpuException;
 import org.metrale.gpu.NativeResource;
-import org.metrale.gpu.cuda.CudaBuffer;
-import org.metrale.gpu.cuda.CudaDevice;
 import org.metrale.gpu.cuda.DeviceMemory;
 import org.metrale.gpu.cuda.HostMemory;
 
@@ -21,8 +17,12 @@ import org.metrale.gpu.cuda.HostMemory;
  * <p>Nothing is copied here: with a stand-in the caller copies between it and the GPU's memory,
  * before a write and after a read.
  *
+ * <p><b>Blocking:</b> registering takes as long as one call on the slowest of the devices may, see
+ * {@link VerbsDevice#open(String, java.time.Duration)}, and as much again to undo what was done. A
+ * call that does not return has used that up: no other way is tried.
+ *
  * <p><b>Ownership:</b> the GPU's memory stays the caller's and is kept open; the stand-in is closed
- * with this.
+ * with this, and not before the adapters have let go of it.
  */
 public final class VerbsGpuMemory extends NativeResource {
   /** How an adapter gets at the bytes. */
@@ -40,7 +40,8 @@ public final class VerbsGpuMemory extends NativeResource {
   private final String reason;
   private final HostMemory standIn;
 
-  private VerbsGpuMemory(
+  /** The last region to be closed closes the stand-in, if there is one. */
+  VerbsGpuMemory(
       DeviceMemory memory,
       List<VerbsMemoryRegion> regions,
       Way way,
@@ -60,7 +61,8 @@ public final class VerbsGpuMemory extends NativeResource {
    * @param memory the GPU's memory, whole
    * @param access what may be done with it
    * @return the memory as the adapter sees it
-   * @throws VerbsException if not even pinned host memory can be registered
+   * @throws VerbsException if not even pinned host memory can be registered, or a device does not
+   *     answer in time
    * @wraps {@code ibv_reg_dmabuf_mr}, {@code ibv_reg_mr}; verbs.h
    */
   @MustBeClosed
@@ -77,7 +79,8 @@ public final class VerbsGpuMemory extends NativeResource {
    * @param memory the GPU's memory, whole
    * @param access what may be done with it
    * @return the memory as the adapters see it
-   * @throws VerbsException if not even pinned host memory can be registered
+   * @throws VerbsException if not even pinned host memory can be registered, or a device does not
+   *     answer in time
    * @throws IllegalArgumentException if there is no domain
    * @wraps {@code ibv_reg_dmabuf_mr}, {@code ibv_reg_mr}; verbs.h
    */
@@ -88,85 +91,7 @@ public final class VerbsGpuMemory extends NativeResource {
     if (domains.isEmpty()) {
       throw new IllegalArgumentException("no domain");
     }
-    CudaDevice device = memory.context().device();
-    CudaBuffer whole = memory.buffer();
-    StringBuilder reasons = new StringBuilder();
-    if (!device.canDmaBuf()) {
-      reasons.append("the GPU exports no dma-buf");
-    } else if (!VerbsLibrary.supports("ibv_reg_dmabuf_mr")) {
-      reasons.append("libibverbs takes no dma-buf");
-    } else {
-      try {
-        List<VerbsMemoryRegion> regions = onEach(domains, one -> byDmaBuf(one, memory, access));
-        return new VerbsGpuMemory(memory, regions, Way.DMA_BUF, "both ends can", null);
-      } catch (GpuException e) {
-        reasons.append("dma-buf: ").append(e.getMessage());
-      }
-    }
-    if (!device.canGpuDirectRdma()) {
-      reasons.append("; the GPU says that adapters cannot reach it");
-    } else {
-      try {
-        List<VerbsMemoryRegion> regions =
-            onEach(
-                domains,
-                one ->
-                    VerbsMemoryRegion.unmapped(one, whole.address(), whole.lengthBytes(), access));
-        return new VerbsGpuMemory(memory, regions, Way.PEER_MEMORY, reasons.toString(), null);
-      } catch (GpuException e) {
-        reasons.append("; peer memory: ").append(e.getMessage());
-      }
-    }
-    HostMemory host = HostMemory.allocate(memory.context(), memory.lengthBytes());
-    try {
-      long address = host.buffer().address();
-      List<VerbsMemoryRegion> regions =
-          onEach(
-              domains, one -> VerbsMemoryRegion.borrow(one, address, host.lengthBytes(), access));
-      return new VerbsGpuMemory(memory, regions, Way.PINNED_HOST, reasons.toString(), host);
-    } catch (RuntimeException | Error e) {
-      host.close();
-      throw e;
-    }
-  }
-
-  /** Registers with one adapter. */
-  private interface Registration {
-    VerbsMemoryRegion on(VerbsProtectionDomain domain);
-  }
-
-  /** Registers with each adapter, or with none. */
-  private static List<VerbsMemoryRegion> onEach(
-      List<VerbsProtectionDomain> domains, Registration registration) {
-    List<VerbsMemoryRegion> regions = new ArrayList<>();
-    try {
-      for (VerbsProtectionDomain domain : domains) {
-        regions.add(registration.on(domain));
-      }
-      return regions;
-    } catch (RuntimeException | Error e) {
-      for (VerbsMemoryRegion region : regions) {
-        try {
-          region.close();
-        } catch (RuntimeException second) {
-          e.addSuppressed(second);
-        }
-      }
-      throw e;
-    }
-  }
-
-  @MustBeClosed
-  private static VerbsMemoryRegion byDmaBuf(
-      VerbsProtectionDomain domain, DeviceMemory memory, VerbsAccess access) {
-    CudaBuffer whole = memory.buffer();
-    int descriptor = memory.exportDmaBuf(0, whole.lengthBytes());
-    try {
-      return VerbsMemoryRegion.ofDmaBuf(
-          domain, new VerbsDmaBuf(descriptor, 0, whole.address(), whole.lengthBytes()), access);
-    } finally {
-      VerbsWorkCalls.closeDescriptor(descriptor);
-    }
+    return new GpuRegistration(domains, memory, access).make();
   }
 
   /**
@@ -216,9 +141,20 @@ public final class VerbsGpuMemory extends NativeResource {
 
   @Override
   protected void free() {
-    regions.forEach(VerbsMemoryRegion::close);
-    if (standIn != null) {
-      standIn.close();
+    RuntimeException failure = null;
+    for (VerbsMemoryRegion region : regions) {
+      try {
+        region.close();
+      } catch (RuntimeException e) {
+        if (failure == null) {
+          failure = e;
+        } else {
+          failure.addSuppressed(e);
+        }
+      }
+    }
+    if (failure != null) {
+      throw failure;
     }
   }
 

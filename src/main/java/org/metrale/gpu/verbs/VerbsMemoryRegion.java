@@ -2,6 +2,7 @@ package org.metrale.gpu.verbs;
 
 import com.google.errorprone.annotations.MustBeClosed;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
@@ -131,7 +132,9 @@ public final class VerbsMemoryRegion extends NativeResource {
    * Registers part of a dma-buf, as memory of GPUs is passed on.
    *
    * @param domain the protection domain
-   * @param part the descriptor and the range
+   * @param part the descriptor, which stays the caller's, and the range; a call that has not
+   *     returned in time still uses the descriptor, until {@link VerbsDevice#unfinishedCalls()}
+   *     says that it has
    * @param access what may be done with it
    * @return the region; its bytes cannot be read or written through this object
    * @throws VerbsException if the device or the kernel cannot
@@ -141,40 +144,64 @@ public final class VerbsMemoryRegion extends NativeResource {
   @MustBeClosed
   public static VerbsMemoryRegion ofDmaBuf(
       VerbsProtectionDomain domain, VerbsDmaBuf part, VerbsAccess access) {
+    return ofDmaBuf(domain, part, access, usual(domain, part.lengthBytes()));
+  }
+
+  /**
+   * The rest of a registration.
+   *
+   * @param time how long it may take
+   * @param after runs when the call has returned, or if it is not made
+   */
+  record Terms(Duration time, Runnable after) {}
+
+  /** As {@link #ofDmaBuf(VerbsProtectionDomain, VerbsDmaBuf, VerbsAccess)}. */
+  @MustBeClosed
+  static VerbsMemoryRegion ofDmaBuf(
+      VerbsProtectionDomain domain, VerbsDmaBuf part, VerbsAccess access, Terms terms) {
     return register(
         domain,
         RegionMemory.unmapped(part.address(), part.lengthBytes()),
-        pd -> VerbsObjectCalls.registerDmaBuf(pd, part, access.flags()));
+        pd -> VerbsObjectCalls.registerDmaBuf(pd, part, access.flags()),
+        terms);
   }
 
-  /** Registers memory by an address that is not the CPU's to use. */
+  /** Registers memory by its address, which need not be the CPU's to use. */
   @MustBeClosed
-  static VerbsMemoryRegion unmapped(
-      VerbsProtectionDomain domain, long address, long lengthBytes, VerbsAccess access) {
-    return register(domain, RegionMemory.unmapped(address, lengthBytes), access);
+  static VerbsMemoryRegion at(
+      VerbsProtectionDomain domain, RegionMemory memory, VerbsAccess access, Terms terms) {
+    return register(domain, memory, byAddress(memory, access), terms);
   }
 
   @MustBeClosed
   private static VerbsMemoryRegion register(
       VerbsProtectionDomain domain, RegionMemory memory, VerbsAccess access) {
-    return register(
-        domain,
-        memory,
-        pd ->
-            VerbsObjectCalls.register(pd, memory.address(), memory.lengthBytes(), access.flags()));
+    return at(domain, memory, access, usual(domain, memory.lengthBytes()));
+  }
+
+  private static Function<ibv_pd, ibv_mr> byAddress(RegionMemory memory, VerbsAccess access) {
+    return pd ->
+        VerbsObjectCalls.register(pd, memory.address(), memory.lengthBytes(), access.flags());
+  }
+
+  private static Terms usual(VerbsProtectionDomain domain, long bytes) {
+    return new Terms(domain.device().timeFor(bytes), () -> {});
   }
 
   /** The memory is freed if nothing comes of it, but not before the device has answered. */
   @MustBeClosed
   @SuppressWarnings("MustBeClosed") // its callers' callers close it
   private static VerbsMemoryRegion register(
-      VerbsProtectionDomain domain, RegionMemory memory, Function<ibv_pd, ibv_mr> call) {
+      VerbsProtectionDomain domain,
+      RegionMemory memory,
+      Function<ibv_pd, ibv_mr> call,
+      Terms terms) {
     AtomicBoolean taken = new AtomicBoolean();
     return domain
         .device()
         .within(
+            terms.time(),
             "ibv_reg_mr",
-            memory.lengthBytes(),
             () -> {
               VerbsMemoryRegion out = domain.with(pd -> takeOver(domain, memory, call.apply(pd)));
               taken.set(true);
@@ -184,6 +211,7 @@ public final class VerbsMemoryRegion extends NativeResource {
               if (!taken.get()) {
                 memory.free();
               }
+              terms.after().run();
             },
             VerbsMemoryRegion::close);
   }

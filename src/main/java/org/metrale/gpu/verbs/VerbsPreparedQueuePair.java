@@ -192,8 +192,8 @@ public final class VerbsPreparedQueuePair extends NativeResource {
         queue
             .device()
             .within(
+                queue.device().callTimeout(),
                 "ibv_modify_qp",
-                0,
                 () -> using(() -> connectNow(remote)),
                 () -> connecting = false,
                 VerbsQueuePair::close);

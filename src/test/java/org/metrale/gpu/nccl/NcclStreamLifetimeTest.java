@@ -16,6 +16,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.SoftwareHost;
+import org.metrale.gpu.cuda.CudaAttachment;
 import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.CudaStream;
 import org.metrale.gpu.cuda.DeviceMemory;
@@ -164,7 +165,12 @@ class NcclStreamLifetimeTest {
         closeUnderAnOwner(rank);
         Files.createFile(file);
         for (int round = 0; round < ROUNDS; round++) {
+          // The owner's way is another one where its context is attached.
+          CudaAttachment attachment = round % 2 == 0 ? rank.context().attach() : null;
           closeUnderAnOwner(rank);
+          if (attachment != null) {
+            attachment.close();
+          }
         }
         System.out.println("refused=" + Files.size(file));
         System.out.println("failure=" + rank.communicator().failure());

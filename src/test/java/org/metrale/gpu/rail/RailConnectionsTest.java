@@ -42,7 +42,7 @@ final class RailConnectionsTest {
       RailConnections connections =
           new RailConnections(client, rails, fence, engine, new RailCounters(rails.size()));
       connections.begin(first);
-      engine.takeDown(1, new IllegalStateException("a drill"));
+      engine.with(1, link -> link.fail(new IllegalStateException("a drill")));
       while (!engine.links().get(1).isDown()) {
         boolean unused = engine.tryStep();
       }

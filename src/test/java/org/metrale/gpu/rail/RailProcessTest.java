@@ -2,6 +2,7 @@ package org.metrale.gpu.rail;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -23,6 +24,7 @@ import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
 import org.metrale.gpu.rail.RailException.Reason;
 import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsWorkException;
 import org.metrale.gpu.wire.RailDialect;
 
 /** Two processes on the software GPU host, and the faults that Soft-RoCE cannot be given. */
@@ -261,7 +263,7 @@ final class RailProcessTest {
     "completion device=1 call=7 code=17, completed request 6",
     "completion device=1 call=7 code=75, ibv_poll_cq",
     "transfer device=1 call=7 code=12, IBV_WC_RETRY_EXC_ERR",
-    "transfer device=1 call=7 async=1, IBV_WC_WR_FLUSH_ERR",
+    "transfer device=1 call=7 async=1, local work queue catastrophic error (1)",
   })
   void aRailWhoseCompletionsGoWrongIsRebuilt(String fault, String why) throws Exception {
     ForkedJvm.Result result = probe("fault = ibverbs." + fault);
@@ -275,7 +277,51 @@ final class RailProcessTest {
     ForkedJvm.Result result =
         probe("ibv.vendor_id = 16777215\nfault = ibverbs.transfer device=1 call=7 code=0");
     assertEquals("true", result.value("back"), result::toString);
-    assertTrue(result.value("fault").contains("IBV_WC_WR_FLUSH_ERR"), result::toString);
+    String fault = result.value("fault");
+    assertTrue(fault.contains("no request of it had failed"), fault);
+    assertTrue(fault.contains("its device told of nothing"), fault);
+    assertTrue(fault.contains("Soft-RoCE says of one at which it fails"), fault);
+  }
+
+  /** Requests that are given up say nothing of why: it is not one of them that is named for it. */
+  @Test
+  void railsThatAreLostWithoutAFailedRequestSaySo() throws Exception {
+    Path file =
+        Files.write(
+            folder.resolve("emulator.conf"), List.of("fault = ibverbs.transfer from=3 async=3"));
+    ForkedJvm.Result result =
+        SoftwareHost.running(LossProbe.class)
+            .environment("METRALE_EMULATOR_CONFIG", file)
+            .run()
+            .succeeded();
+    assertEquals("RAILS_LOST", result.value("reason"), result::toString);
+    String said = result.value("said");
+    assertTrue(said.contains("no request of it had failed"), said);
+    assertTrue(said.contains("local access violation work queue error (3)"), said);
+    assertEquals("IBV_WC_WR_FLUSH_ERR (5)", result.value("given up"), result::toString);
+  }
+
+  /** Reads until both rails are lost, which do not come back, and says why. */
+  static final class LossProbe {
+    private LossProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      try (RailHost host =
+              new RailHost(
+                  RdmaDevices.servers(), RdmaDevices.clients(), BYTES, RailDialect.READ_ONLY);
+          ConnectedRails connected = host.client().connect(host.clientRails, RailHost.LIMIT)) {
+        RailMemory memory = host.memory(BYTES);
+        RailException e =
+            assertThrows(
+                RailException.class, () -> connected.read(memory, 0, START, BYTES, RailHost.LIMIT));
+        System.out.println("reason=" + e.reason());
+        System.out.println("said=" + e.getMessage());
+        VerbsWorkException flushed =
+            assertInstanceOf(VerbsWorkException.class, e.getCause().getCause());
+        System.out.println("given up=" + flushed.status());
+      }
+    }
   }
 
   private ForkedJvm.Result probe(String configuration, String... arguments) throws Exception {

@@ -4,14 +4,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.SoftwareHost;
 import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaContext;
@@ -69,6 +75,78 @@ final class VerbsGpuMemoryTest {
         context.copy(device.buffer(), CudaBuffer.of(back), LIMIT);
         assertEquals(3, back.get(7));
         System.out.println("way=" + near.way());
+      }
+    }
+  }
+
+  /**
+   * A call that does not return has used the time up: nothing else is tried, on no other device,
+   * and what the call was given stays open for it.
+   */
+  @ParameterizedTest
+  @CsvSource({
+    "'gpu.kind = h200; fault = ibverbs.ibv_reg_dmabuf_mr hang', 1, true",
+    "'gpu.kind = h200; ibv.dma_buf = false', 0, true",
+    "gpu.kind = gb10, 1, false",
+  })
+  void aDeviceThatNeverAnswersEndsTheSearch(
+      String configuration, int kept, boolean closed, @TempDir Path folder) throws Exception {
+    String hang = "fault = ibverbs.ibv_reg_mr hang; ";
+    ForkedJvm.Result said =
+        SoftwareHost.running(folder, hang + configuration, StuckProbe.class).run().succeeded();
+    assertEquals("1 0", said.value("unfinished"), said::toString);
+    assertEquals(kept, Integer.parseInt(said.value("descriptors")), said::toString);
+    assertEquals(closed, Boolean.parseBoolean(said.value("closed")), said::toString);
+  }
+
+  /** Says how many calls are left behind, and what they keep. */
+  static final class StuckProbe {
+    private StuckProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // what a stuck device has cannot be closed
+    public static void main(String[] arguments) throws Exception {
+      List<VerbsDevice> devices =
+          VerbsDevice.list().stream()
+              .map(name -> VerbsDevice.open(name, Duration.ofMillis(300)))
+              .toList();
+      List<VerbsProtectionDomain> domains =
+          devices.stream().map(VerbsProtectionDomain::open).toList();
+      CudaContext context = CudaContext.openPrimary(0);
+      DeviceMemory device = DeviceMemory.allocate(context, BYTES);
+      long before = descriptors();
+      VerbsException e =
+          assertThrows(
+              VerbsException.class,
+              () -> VerbsGpuMemory.register(domains, device, VerbsAccess.LOCAL_WRITE).close());
+      assertTrue(e.isUnfinished(), e::toString);
+      System.out.println(
+          "unfinished="
+              + devices.stream()
+                  .map(one -> String.valueOf(one.unfinishedCalls()))
+                  .collect(Collectors.joining(" ")));
+      System.out.println("descriptors=" + (descriptors() - before));
+      device.close();
+      try {
+        context.close();
+      } catch (IllegalStateException kept) {
+        assertTrue(!context.isClosed());
+      }
+      System.out.println("closed=" + context.isClosed());
+    }
+
+    /** Those that stand for memory of a GPU, or for pinned memory. */
+    private static long descriptors() throws IOException {
+      try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
+        return all.filter(StuckProbe::isMemory).count();
+      }
+    }
+
+    private static boolean isMemory(Path descriptor) {
+      try {
+        return Files.readSymbolicLink(descriptor).toString().contains("memfd:metrale-emulator");
+      } catch (IOException e) {
+        return false; // it was the listing's own
       }
     }
   }
