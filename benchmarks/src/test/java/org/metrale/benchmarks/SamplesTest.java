@@ -49,7 +49,7 @@ class SamplesTest {
   }
 
   private static Sample made(long address) {
-    return new Sample(THREAD, address, "[unknown]", "/tmp/perf-1.map");
+    return new Sample(THREAD, address, "[unknown]", "perf-1.map");
   }
 
   @Test
