@@ -92,7 +92,8 @@ class metrale_cufile_current
 
 /* What a call answers with a context current, or `sign` times the reason why that could not be. */
 template <typename Call>
-__attribute__((noinline)) static int64_t metrale_cufile_in(int64_t context, int sign, Call call)
+__attribute__((noinline)) static int64_t metrale_cufile_in(int64_t context, int sign,
+                                                           const Call &call)
 {
     const metrale_cufile_current current(context);
 
@@ -104,7 +105,7 @@ __attribute__((noinline)) static int64_t metrale_cufile_in(int64_t context, int 
  * stack.
  */
 template <typename Call>
-static inline int64_t metrale_cufile_within(int64_t context, int sign, Call call)
+static inline int64_t metrale_cufile_within(int64_t context, int sign, const Call &call)
 {
     return context == 0 ? call() : metrale_cufile_in(context, sign, call);
 }
