@@ -102,10 +102,14 @@ int post_recv(ibv_qp *handle, ibv_recv_wr *wr, ibv_recv_wr **bad)
     return QueuePair::of(handle)->post(wr, bad);
 }
 
-int post_srq_recv(ibv_srq *, ibv_recv_wr *wr, ibv_recv_wr **bad)
+int post_srq_recv(ibv_srq *handle, ibv_recv_wr *wr, ibv_recv_wr **bad)
 {
-    *bad = wr;
-    return EOPNOTSUPP;
+    int error = fault("ibv_post_srq_recv", handle->context);
+    if (error != 0) {
+        *bad = wr;
+        return error;
+    }
+    return SharedReceiveQueue::of(handle)->post(wr, bad);
 }
 
 int poll_cq(ibv_cq *handle, int capacity, ibv_wc *out)
@@ -190,6 +194,9 @@ int fill_device(ibv_context *context, ibv_device_attr *out)
     out->max_qp_init_rd_atom = limits.max_rd_atomic;
     out->max_res_rd_atom = limits.max_rd_atomic * 1024;
     out->atomic_cap = IBV_ATOMIC_HCA;
+    out->max_srq = limits.max_srq;
+    out->max_srq_wr = limits.max_srq_wr;
+    out->max_srq_sge = limits.max_srq_sge;
     out->max_pkeys = 128;
     out->local_ca_ack_delay = 16;
     out->phys_port_cnt = static_cast<uint8_t>(device.port_count());
@@ -662,6 +669,37 @@ API int ibv_destroy_cq(ibv_cq *cq)
     return 0;
 }
 
+/* ---------------------------------------------------------------------- shared receive queues */
+
+API ibv_srq *ibv_create_srq(ibv_pd *pd, ibv_srq_init_attr *init)
+{
+    int error = fault("ibv_create_srq", pd->context);
+    if (error != 0)
+        return null_with<ibv_srq>(error);
+    return SharedReceiveQueue::create(*ibv::of(pd), init);
+}
+
+API int ibv_modify_srq(ibv_srq *handle, ibv_srq_attr *attr, int mask)
+{
+    int error = fault("ibv_modify_srq", handle->context);
+    return error != 0 ? error : SharedReceiveQueue::of(handle)->modify(*attr, mask);
+}
+
+API int ibv_query_srq(ibv_srq *handle, ibv_srq_attr *attr)
+{
+    int error = fault("ibv_query_srq", handle->context);
+    return error != 0 ? error : SharedReceiveQueue::of(handle)->query(attr);
+}
+
+API int ibv_destroy_srq(ibv_srq *handle)
+{
+    int error = fault("ibv_destroy_srq", handle->context);
+    if (error != 0)
+        return error;
+    std::shared_ptr<SharedReceiveQueue> queue = SharedReceiveQueue::of(handle);
+    return queue->destroy();
+}
+
 /* -------------------------------------------------------------------------------- queue pairs */
 
 API ibv_qp *ibv_create_qp(ibv_pd *pd, ibv_qp_init_attr *init)
@@ -730,6 +768,15 @@ API void ibv_ack_async_event(ibv_async_event *event)
         ++qp->events_completed;
         pthread_cond_signal(&qp->cond);
         pthread_mutex_unlock(&qp->mutex);
+        return;
+    }
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED: {
+        ibv_srq *srq = event->element.srq;
+        pthread_mutex_lock(&srq->mutex);
+        ++srq->events_completed;
+        pthread_cond_signal(&srq->cond);
+        pthread_mutex_unlock(&srq->mutex);
         return;
     }
     default:
@@ -821,26 +868,6 @@ API int ibv_read_sysfs_file(const char *, const char *, char *, size_t)
 API const char *ibv_get_sysfs_path()
 {
     return "/sys";
-}
-
-API ibv_srq *ibv_create_srq(ibv_pd *, ibv_srq_init_attr *)
-{
-    return null_with<ibv_srq>(EOPNOTSUPP);
-}
-
-API int ibv_modify_srq(ibv_srq *, ibv_srq_attr *, int)
-{
-    return EOPNOTSUPP;
-}
-
-API int ibv_query_srq(ibv_srq *, ibv_srq_attr *)
-{
-    return EOPNOTSUPP;
-}
-
-API int ibv_destroy_srq(ibv_srq *)
-{
-    return EOPNOTSUPP;
 }
 
 API ibv_ah *ibv_create_ah(ibv_pd *, ibv_ah_attr *)

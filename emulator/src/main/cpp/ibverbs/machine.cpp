@@ -119,6 +119,9 @@ Device::Device(int device_index) : index(device_index)
     limit("max_cqe", limits.max_cqe);
     limit("max_mr", limits.max_mr);
     limit("max_pd", limits.max_pd);
+    limit("max_srq", limits.max_srq);
+    limit("max_srq_wr", limits.max_srq_wr);
+    limit("max_srq_sge", limits.max_srq_sge);
     limit("max_rd_atomic", limits.max_rd_atomic);
     limit("max_inline_bytes", limits.max_inline_bytes);
     limit("comp_vectors", limits.comp_vectors);

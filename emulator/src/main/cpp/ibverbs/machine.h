@@ -50,6 +50,9 @@ struct Limits {
     int max_cqe = 4194303;
     int max_mr = 16777216;
     int max_pd = 8388608;
+    int max_srq = 8388608;
+    int max_srq_wr = 32767;
+    int max_srq_sge = 31;
     int max_rd_atomic = 16;
     int max_inline_bytes = 1024;
     int comp_vectors = 4;
@@ -72,6 +75,7 @@ class Device
     /* What counts against the limits, for all contexts of this process. */
     std::atomic<int> queue_pairs{0};
     std::atomic<int> completion_queues{0};
+    std::atomic<int> shared_receive_queues{0};
     std::atomic<int> regions{0};
     std::atomic<int> domains{0};
 

@@ -3,6 +3,7 @@
 #include "common/fault.h"
 
 #include "ibverbs/queue_pair.h"
+#include "ibverbs/shared_queue.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -109,7 +110,11 @@ int Context::next_event(ibv_async_event *out)
         *out = events_.front().event;
         const void *owner = events_.front().owner;
         events_.pop_front();
-        if (owner != nullptr && out->event_type == IBV_EVENT_CQ_ERR) {
+        bool of_shared =
+            out->event_type == IBV_EVENT_SRQ_ERR || out->event_type == IBV_EVENT_SRQ_LIMIT_REACHED;
+        if (owner != nullptr && of_shared) {
+            SharedReceiveQueue::event_taken(out->element.srq);
+        } else if (owner != nullptr && out->event_type == IBV_EVENT_CQ_ERR) {
             CompletionQueue *queue = ibv::of(out->element.cq);
             pthread_mutex_lock(&queue->handle.mutex);
             ++queue->async_taken;
@@ -199,6 +204,14 @@ bool RegionTable::find(uint32_t table_key, const Domain *domain, uint64_t addres
     return true;
 }
 
+void Entry::release() const
+{
+    if (shared)
+        shared->release(slots);
+    else if (pair)
+        pair->release(receive, slots);
+}
+
 bool CompletionQueue::push(Entry entry)
 {
     // Only for what was sent: what the tests of rails are about.
@@ -243,8 +256,7 @@ int CompletionQueue::poll(int capacity, ibv_wc *out)
     while (count < capacity && !entries.empty()) {
         Entry &entry = entries.front();
         out[count++] = entry.wc;
-        if (entry.pair)
-            entry.pair->release(entry.receive, entry.slots);
+        entry.release();
         entries.pop_front();
     }
     if (count == 0 && overrun) {
@@ -273,7 +285,12 @@ void CompletionQueue::forget(const QueuePair *pair)
 {
     std::lock_guard<std::mutex> lock(mutex);
     entries.erase(std::remove_if(entries.begin(), entries.end(),
-                                 [&](const Entry &entry) { return entry.pair.get() == pair; }),
+                                 [&](const Entry &entry) {
+                                     bool gone = entry.pair.get() == pair;
+                                     if (gone)
+                                         entry.release();
+                                     return gone;
+                                 }),
                   entries.end());
 }
 

@@ -12,13 +12,14 @@
 /*
  * What stands behind the handles. Each handle is the first member of its object.
  *
- * Locks are taken in this order: device, context's set of queue pairs, queue pair, completion
- * queue, events. A region's lock is taken alone.
+ * Locks are taken in this order: device, context's set of queue pairs, queue pair, shared receive
+ * queue, completion queue, events. A region's lock is taken alone.
  */
 namespace metrale::emulator::ibv
 {
 
 class QueuePair;
+class SharedReceiveQueue;
 
 /* A counting event descriptor with the calls that must not wait for ever. */
 class Signal
@@ -145,6 +146,10 @@ struct Entry {
     /* How many places of the send or the receive queue become free when this is polled. */
     int slots = 0;
     bool receive = false;
+    /* Whose place it is, if the receive was a shared one. */
+    std::shared_ptr<SharedReceiveQueue> shared;
+
+    void release() const;
 };
 
 struct CompletionQueue {
@@ -178,7 +183,16 @@ Region *of(ibv_mr *handle);
 Channel *of(ibv_comp_channel *handle);
 
 /* Live objects of this process, by kind, for tests that look for leaks. */
-enum class Kind { Context, Domain, Region, Channel, CompletionQueue, QueuePair, Count };
+enum class Kind {
+    Context,
+    Domain,
+    Region,
+    Channel,
+    CompletionQueue,
+    QueuePair,
+    SharedReceiveQueue,
+    Count
+};
 std::atomic<int> &live(Kind kind);
 
 } // namespace metrale::emulator::ibv

@@ -59,6 +59,10 @@ QueuePair::QueuePair(Domain &in, const ibv_qp_init_attr &init)
       send_queue_(*ibv::of(init.send_cq)), receive_queue_(*ibv::of(init.recv_cq)), cap_(init.cap),
       signal_all_(init.sq_sig_all != 0), type_(init.qp_type)
 {
+    if (init.srq != nullptr) {
+        shared_ = SharedReceiveQueue::of(init.srq);
+        cap_.max_recv_wr = cap_.max_recv_sge = 0;
+    }
 }
 
 QueuePair::~QueuePair()
@@ -96,9 +100,9 @@ ibv_qp *QueuePair::create(Domain &domain, ibv_qp_init_attr *init)
         errno = EOPNOTSUPP;
         return nullptr;
     }
-    if (init->send_cq == nullptr || init->recv_cq == nullptr || init->srq != nullptr ||
+    if (init->send_cq == nullptr || init->recv_cq == nullptr ||
         above(init->cap.max_send_wr, limits.max_qp_wr) ||
-        above(init->cap.max_recv_wr, limits.max_qp_wr) ||
+        (init->srq == nullptr && above(init->cap.max_recv_wr, limits.max_qp_wr)) ||
         above(init->cap.max_send_sge, limits.max_sge) ||
         above(init->cap.max_recv_sge, limits.max_sge) ||
         above(init->cap.max_inline_data, limits.max_inline_bytes)) {
@@ -125,6 +129,7 @@ ibv_qp *QueuePair::create(Domain &domain, ibv_qp_init_attr *init)
     pub.pd = &domain.handle;
     pub.send_cq = init->send_cq;
     pub.recv_cq = init->recv_cq;
+    pub.srq = init->srq;
     pub.handle = pair->number_;
     pub.qp_num = pair->number_;
     pub.state = IBV_QPS_RESET;
@@ -134,6 +139,8 @@ ibv_qp *QueuePair::create(Domain &domain, ibv_qp_init_attr *init)
 
     ++pair->send_queue_.users;
     ++pair->receive_queue_.users;
+    if (pair->shared_)
+        ++pair->shared_->users;
     ++domain.children;
     ++live(Kind::QueuePair);
     domain.context->add(pair.get());
@@ -183,6 +190,8 @@ int QueuePair::destroy()
 
     --send_queue_.users;
     --receive_queue_.users;
+    if (shared_)
+        --shared_->users;
     --domain_.children;
     --device_.queue_pairs;
     --live(Kind::QueuePair);
@@ -228,6 +237,36 @@ void QueuePair::flush_receives_locked()
     }
 }
 
+bool QueuePair::take_receive_locked(ReceiveRequest *out)
+{
+    bool taken = !receives_.empty();
+    if (taken) {
+        *out = std::move(receives_.front());
+        receives_.pop_front();
+    } else if (shared_) {
+        taken = shared_->take(out);
+    }
+    receiving_ = taken;
+    return taken;
+}
+
+void QueuePair::keep_receive_locked(ReceiveRequest request)
+{
+    receiving_ = false;
+    receives_.push_front(std::move(request));
+    if (state_ == IBV_QPS_ERR) {
+        flush_receives_locked();
+        tell_last_receive_locked();
+    }
+}
+
+/* Once this is in the error state and none of what it has taken is left. */
+void QueuePair::tell_last_receive_locked()
+{
+    if (shared_ && state_ == IBV_QPS_ERR && !receiving_)
+        raise_locked(IBV_EVENT_QP_LAST_WQE_REACHED);
+}
+
 /* The sender flushes the send queue: the request it executes comes first. */
 void QueuePair::enter_error_locked()
 {
@@ -236,6 +275,7 @@ void QueuePair::enter_error_locked()
     state_ = IBV_QPS_ERR;
     sending_ = answering_ = false;
     flush_receives_locked();
+    tell_last_receive_locked();
     interrupt();
 }
 
@@ -246,6 +286,7 @@ void QueuePair::reset_locked()
     ++generation_;
     sends_.clear();
     receives_.clear();
+    receiving_ = false;
     unsignaled_ = 0;
     messages_sent_ = messages_received_ = 0;
     attr_ = {};
@@ -370,6 +411,7 @@ int QueuePair::query(ibv_qp_attr *attr, ibv_qp_init_attr *init)
     init->qp_context = handle_->pub.qp_context;
     init->send_cq = &send_queue_.handle;
     init->recv_cq = &receive_queue_.handle;
+    init->srq = shared_ ? shared_->handle() : nullptr;
     init->cap = cap_;
     init->qp_type = type_;
     init->sq_sig_all = signal_all_;
@@ -434,7 +476,7 @@ int QueuePair::post(ibv_recv_wr *wr, ibv_recv_wr **bad)
     std::lock_guard<std::mutex> lock(mutex_);
     for (; wr != nullptr; wr = wr->next) {
         int error = 0;
-        if (state_ == IBV_QPS_RESET || wr->num_sge < 0 ||
+        if (shared_ || state_ == IBV_QPS_RESET || wr->num_sge < 0 ||
             static_cast<uint32_t>(wr->num_sge) > cap_.max_recv_sge)
             error = EINVAL;
         else if (receives_used_ >= static_cast<int>(cap_.max_recv_wr))
@@ -495,6 +537,8 @@ bool QueuePair::complete_locked(const ReceiveRequest &request, ibv_wc wc, bool s
     entry.pair = shared_from_this();
     entry.slots = 1;
     entry.receive = true;
+    entry.shared = shared_;
+    receiving_ = false;
     return receive_queue_.push(std::move(entry));
 }
 

@@ -1,6 +1,7 @@
 #ifndef METRALE_EMULATOR_IBVERBS_QUEUE_PAIR_H
 #define METRALE_EMULATOR_IBVERBS_QUEUE_PAIR_H
 
+#include "ibverbs/shared_queue.h"
 #include "ibverbs/wire.h"
 
 #include <thread>
@@ -19,11 +20,6 @@ struct SendRequest {
     uint64_t swap = 0;
     std::vector<ibv_sge> elements;
     std::vector<uint8_t> inlined;
-};
-
-struct ReceiveRequest {
-    uint64_t id = 0;
-    std::vector<ibv_sge> elements;
 };
 
 /*
@@ -80,6 +76,11 @@ class QueuePair : public std::enable_shared_from_this<QueuePair>
     void raise_locked(ibv_event_type type);
     void interrupt();
     void flush_receives_locked();
+    /* The next request, of its own or a shared queue; it is in use then. */
+    bool take_receive_locked(ReceiveRequest *out);
+    /* What was taken is as before for this queue pair, or flushed. */
+    void keep_receive_locked(ReceiveRequest request);
+    void tell_last_receive_locked();
     bool complete_locked(const SendRequest &request, ibv_wc_status status, uint64_t bytes);
     bool complete_locked(const ReceiveRequest &request, ibv_wc wc, bool solicited);
 
@@ -122,6 +123,7 @@ class QueuePair : public std::enable_shared_from_this<QueuePair>
     Context &context_;
     CompletionQueue &send_queue_;
     CompletionQueue &receive_queue_;
+    std::shared_ptr<SharedReceiveQueue> shared_;
     ibv_qp_cap cap_{};
     bool signal_all_ = false;
     ibv_qp_type type_ = IBV_QPT_RC;
@@ -141,7 +143,9 @@ class QueuePair : public std::enable_shared_from_this<QueuePair>
     std::atomic<bool> sending_{false};
     std::atomic<bool> answering_{false};
     std::deque<SendRequest> sends_;
+    /* With a shared queue only one that was taken for a message that did not come whole. */
     std::deque<ReceiveRequest> receives_;
+    bool receiving_ = false;
     std::atomic<int> sends_used_{0};
     std::atomic<int> receives_used_{0};
     int unsignaled_ = 0;

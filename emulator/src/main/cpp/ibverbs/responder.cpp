@@ -276,8 +276,10 @@ bool QueuePair::received(const ReceiveRequest &request, const Request &from, ibv
         wc.wc_flags = IBV_WC_WITH_IMM;
         wc.imm_data = from.imm;
     }
-    if (complete_locked(request, wc, from.solicited != 0))
+    if (complete_locked(request, wc, from.solicited != 0)) {
+        tell_last_receive_locked();
         return true;
+    }
     raise_locked(IBV_EVENT_QP_FATAL);
     enter_error_locked();
     return false;
@@ -287,36 +289,40 @@ bool QueuePair::answer_write(int fd, const Request &request, const std::vector<P
                              const Stop &stop)
 {
     bool announces = request.last != 0 && request.with_imm != 0;
+    ReceiveRequest receive;
+    uint64_t generation = generation_;
     uint64_t done = 0;
 
     if (announces) {
         std::unique_lock<std::mutex> lock(mutex_);
-        if (receives_.empty()) {
+        if (!take_receive_locked(&receive)) {
             lock.unlock();
             return answer_not_ready(fd, stop);
         }
     }
-    if (!reply(fd, Answer::Go, stop))
-        return false;
-    Moved moved = receive_pieces(fd, target, &done, responder_signal_, stop);
-    if (moved == Moved::Invalid) {
-        if (discard(fd, request.length - done, responder_signal_, stop) != Moved::Done)
-            return false;
-        return refuse(fd, Answer::AccessError);
+    Moved moved = Moved::Closed;
+    if (reply(fd, Answer::Go, stop))
+        moved = receive_pieces(fd, target, &done, responder_signal_, stop);
+    bool invalid = moved == Moved::Invalid;
+    if (invalid)
+        moved = discard(fd, request.length - done, responder_signal_, stop);
+    if (invalid || moved != Moved::Done) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        // The data never came whole: the receive is the next one's, or flushed.
+        if (announces && generation_ == generation)
+            keep_receive_locked(std::move(receive));
     }
     if (moved != Moved::Done)
         return false;
+    if (invalid)
+        return refuse(fd, Answer::AccessError);
     if (request.last != 0) {
         std::lock_guard<std::mutex> lock(mutex_);
+        if (generation_ != generation)
+            return false;
         ++messages_received_;
-        if (announces) {
-            if (receives_.empty())
-                return false;
-            ReceiveRequest receive = std::move(receives_.front());
-            receives_.pop_front();
-            if (!received(receive, request, IBV_WC_SUCCESS))
-                return false;
-        }
+        if (announces && !received(receive, request, IBV_WC_SUCCESS))
+            return false;
     }
     return reply(fd, Answer::Ok, stop);
 }
@@ -327,12 +333,10 @@ bool QueuePair::answer_send(int fd, const Request &request, const Stop &stop)
     uint64_t generation = generation_;
     {
         std::unique_lock<std::mutex> lock(mutex_);
-        if (receives_.empty()) {
+        if (!take_receive_locked(&receive)) {
             lock.unlock();
             return answer_not_ready(fd, stop);
         }
-        receive = std::move(receives_.front());
-        receives_.pop_front();
     }
 
     std::vector<Piece> pieces;
@@ -342,8 +346,9 @@ bool QueuePair::answer_send(int fd, const Request &request, const Stop &stop)
         Piece piece;
         if (element.length == 0)
             continue;
-        if (!RegionTable::instance().find(element.lkey, &domain_, element.addr, element.length,
-                                          IBV_ACCESS_LOCAL_WRITE, &piece)) {
+        if (!RegionTable::instance().find(element.lkey, shared_ ? &shared_->domain() : &domain_,
+                                          element.addr, element.length, IBV_ACCESS_LOCAL_WRITE,
+                                          &piece)) {
             status = IBV_WC_LOC_PROT_ERR;
             break;
         }
@@ -372,9 +377,7 @@ bool QueuePair::answer_send(int fd, const Request &request, const Stop &stop)
         return false;
     if (moved != Moved::Done) {
         // The message never came: its place is the next one's, or flushed.
-        receives_.push_front(std::move(receive));
-        if (state_ == IBV_QPS_ERR)
-            flush_receives_locked();
+        keep_receive_locked(std::move(receive));
         return false;
     }
     ++messages_received_;

@@ -50,6 +50,8 @@ struct Settings {
     ibv_mtu mtu = IBV_MTU_4096;
     uint32_t send_depth = 64;
     uint32_t receive_depth = 16;
+    /* 0 for receives of each queue pair's own. */
+    uint32_t shared_depth = 0;
     int cq_depth = 256;
     uint8_t timeout = 10;
     uint8_t retry = 7;
@@ -70,6 +72,11 @@ class End
         if (settings.with_channel)
             channel = ibv_create_comp_channel(context);
         cq = ibv_create_cq(context, settings.cq_depth, nullptr, channel, 0);
+        if (settings.shared_depth > 0) {
+            ibv_srq_init_attr init{};
+            init.attr = {settings.shared_depth, 1, 0};
+            srq = ibv_create_srq(pd, &init);
+        }
         make_pair();
     }
 
@@ -77,6 +84,8 @@ class End
     {
         if (qp != nullptr)
             ibv_destroy_qp(qp);
+        if (srq != nullptr)
+            ibv_destroy_srq(srq);
         ibv_destroy_cq(cq);
         if (channel != nullptr)
             ibv_destroy_comp_channel(channel);
@@ -93,6 +102,7 @@ class End
     {
         ibv_qp_init_attr init{};
         init.send_cq = init.recv_cq = cq;
+        init.srq = srq;
         init.cap = {settings.send_depth, settings.receive_depth, 4, 4, 256};
         init.qp_type = IBV_QPT_RC;
         init.sq_sig_all = settings.signal_all;
@@ -226,6 +236,17 @@ class End
         return ibv_post_recv(qp, &wr, &bad);
     }
 
+    int share(uint64_t id, uint64_t offset, uint32_t length)
+    {
+        ibv_sge sge = piece(offset, length);
+        ibv_recv_wr wr{};
+        wr.wr_id = id;
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        ibv_recv_wr *bad;
+        return ibv_post_srq_recv(srq, &wr, &bad);
+    }
+
     // The next completion; kNone when none comes in time, kPollFailed.
     ibv_wc next(int millis = 10000)
     {
@@ -269,6 +290,7 @@ class End
     ibv_mr *mr = nullptr;
     ibv_comp_channel *channel = nullptr;
     ibv_cq *cq = nullptr;
+    ibv_srq *srq = nullptr;
     ibv_qp *qp = nullptr;
     uint32_t psn = 0;
 };
