@@ -33,8 +33,8 @@ SAME(METRALE_IBV_ATOMIC_HCA, IBV_ATOMIC_HCA);
 SAME(METRALE_IBV_ATOMIC_GLOB, IBV_ATOMIC_GLOB);
 
 _Static_assert(sizeof(struct metrale_ibv_device) == 80, "layout is part of the ABI");
-_Static_assert(sizeof(struct metrale_ibv_device_attr) == 184, "layout is part of the ABI");
-_Static_assert(offsetof(struct metrale_ibv_device_attr, fw_ver) == 120, "layout");
+_Static_assert(sizeof(struct metrale_ibv_device_attr) == 192, "layout is part of the ABI");
+_Static_assert(offsetof(struct metrale_ibv_device_attr, fw_ver) == 128, "layout");
 _Static_assert(sizeof(struct metrale_ibv_port) == 64, "layout is part of the ABI");
 
 /* The library fills our entries in place. */
@@ -220,6 +220,7 @@ int metrale_ibv_query_device(struct ibv_context *context, struct metrale_ibv_dev
     out->atomic_cap = (uint32_t)attr.atomic_cap;
     out->max_srq = limit(attr.max_srq);
     out->max_srq_wr = limit(attr.max_srq_wr);
+    out->max_srq_sge = limit(attr.max_srq_sge);
     out->max_pkeys = attr.max_pkeys;
     out->local_ca_ack_delay = attr.local_ca_ack_delay;
     out->port_count = attr.phys_port_cnt;

@@ -13,11 +13,13 @@ SAME(METRALE_IBV_EVENT_QP_FATAL, IBV_EVENT_QP_FATAL);
 SAME(METRALE_IBV_EVENT_DEVICE_FATAL, IBV_EVENT_DEVICE_FATAL);
 SAME(METRALE_IBV_EVENT_PORT_ACTIVE, IBV_EVENT_PORT_ACTIVE);
 SAME(METRALE_IBV_EVENT_PORT_ERR, IBV_EVENT_PORT_ERR);
+SAME(METRALE_IBV_EVENT_SRQ_ERR, IBV_EVENT_SRQ_ERR);
+SAME(METRALE_IBV_EVENT_SRQ_LIMIT_REACHED, IBV_EVENT_SRQ_LIMIT_REACHED);
 SAME(METRALE_IBV_EVENT_QP_LAST_WQE_REACHED, IBV_EVENT_QP_LAST_WQE_REACHED);
 SAME(METRALE_IBV_EVENT_GID_CHANGE, IBV_EVENT_GID_CHANGE);
 SAME(METRALE_IBV_EVENT_WQ_FATAL, IBV_EVENT_WQ_FATAL);
 
-_Static_assert(sizeof(struct metrale_ibv_async_event) == 24, "layout is part of the ABI");
+_Static_assert(sizeof(struct metrale_ibv_async_event) == 32, "layout is part of the ABI");
 
 int metrale_ibv_async_fd(struct ibv_context *context)
 {
@@ -87,6 +89,7 @@ int metrale_ibv_get_async_event(struct ibv_context *context, struct metrale_ibv_
         break;
     case METRALE_IBV_ELEMENT_SRQ:
         out->element = (uint64_t)(uintptr_t)event.element.srq;
+        out->srq_context = (uint64_t)(uintptr_t)event.element.srq->srq_context;
         break;
     case METRALE_IBV_ELEMENT_WQ:
         out->element = (uint64_t)(uintptr_t)event.element.wq;

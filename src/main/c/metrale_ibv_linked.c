@@ -1,4 +1,5 @@
-/* Requests that libibverbs takes as they are: no more is written than their ids. */
+/* Requests that libibverbs takes as they are: no more is written than their ids, and where they
+ * end. */
 #include "metrale_ibv_internal.h"
 
 #define AT(offset, type, field)                                                                    \
@@ -40,9 +41,10 @@ AT(8, ibv_sge, length);
 AT(12, ibv_sge, lkey);
 _Static_assert(sizeof(struct ibv_sge) == METRALE_IBV_LINKED_PART_BYTES, "a part");
 
-static int usable(uint64_t qp, uint64_t requests, uint32_t count, uint64_t accepted)
+static int usable(uint64_t queue, uint64_t requests, uint32_t count, uint64_t accepted)
 {
-    return qp != 0 && requests != 0 && (requests & 7) == 0 && count <= INT32_MAX && accepted != 0;
+    return queue != 0 && requests != 0 && (requests & 7) == 0 && count <= INT32_MAX &&
+           accepted != 0;
 }
 
 /* The library refused the request at bad, or does not say which. */
@@ -87,12 +89,31 @@ int metrale_ibv_post_send_linked(uint64_t qp, uint64_t requests, uint32_t count,
     return (int)count;
 }
 
+/* Cuts the chain behind its last request. */
+static void end_receives(uint64_t requests, uint32_t count)
+{
+    struct ibv_recv_wr *last =
+        metrale_pointer(requests + (uint64_t)(count - 1) * METRALE_IBV_LINKED_RECV_BYTES);
+
+    last->next = NULL;
+}
+
+/* What a post of receives says, once the library has answered. */
+static int received(int rc, struct ibv_recv_wr *bad, uint64_t requests, uint32_t count,
+                    uint32_t *accepted)
+{
+    if (rc != 0)
+        return refused(metrale_failure(rc, errno), (uintptr_t)bad, requests, count,
+                       METRALE_IBV_LINKED_RECV_BYTES, accepted);
+    *accepted = count;
+    return (int)count;
+}
+
 int metrale_ibv_post_recv_linked(uint64_t qp, uint64_t requests, uint32_t count, uint64_t first_id,
                                  uint64_t step, uint64_t accepted)
 {
-    const uint32_t bytes = METRALE_IBV_LINKED_RECV_BYTES;
     struct ibv_recv_wr *bad = NULL;
-    struct ibv_recv_wr *wr = NULL;
+    struct ibv_recv_wr *wr;
     uint32_t *taken = metrale_pointer(accepted);
     uint32_t i;
     int rc;
@@ -104,14 +125,30 @@ int metrale_ibv_post_recv_linked(uint64_t qp, uint64_t requests, uint32_t count,
         return 0;
 
     for (i = 0; i < count; i++) {
-        wr = metrale_pointer(requests + (uint64_t)i * bytes);
+        wr = metrale_pointer(requests + (uint64_t)i * METRALE_IBV_LINKED_RECV_BYTES);
         wr->wr_id = first_id + i * step;
     }
-    wr->next = NULL;
+    end_receives(requests, count);
     errno = 0;
     rc = ibv_post_recv(metrale_pointer(qp), metrale_pointer(requests), &bad);
-    if (rc != 0)
-        return refused(metrale_failure(rc, errno), (uintptr_t)bad, requests, count, bytes, taken);
-    *taken = count;
-    return (int)count;
+    return received(rc, bad, requests, count, taken);
+}
+
+int metrale_ibv_post_srq_recv_linked(uint64_t srq, uint64_t requests, uint32_t count,
+                                     uint64_t accepted)
+{
+    struct ibv_recv_wr *bad = NULL;
+    uint32_t *taken = metrale_pointer(accepted);
+    int rc;
+
+    if (!usable(srq, requests, count, accepted))
+        return -EINVAL;
+    *taken = 0;
+    if (count == 0)
+        return 0;
+
+    end_receives(requests, count);
+    errno = 0;
+    rc = ibv_post_srq_recv(metrale_pointer(srq), metrale_pointer(requests), &bad);
+    return received(rc, bad, requests, count, taken);
 }

@@ -67,7 +67,7 @@ enum {
 };
 
 int metrale_ibv_create_qp(struct ibv_pd *pd, struct ibv_cq *send_cq, struct ibv_cq *recv_cq,
-                          struct metrale_ibv_qp_init *init, struct ibv_qp **qp)
+                          struct ibv_srq *srq, struct metrale_ibv_qp_init *init, struct ibv_qp **qp)
 {
     struct ibv_qp_init_attr attr;
     struct ibv_qp *made;
@@ -80,6 +80,7 @@ int metrale_ibv_create_qp(struct ibv_pd *pd, struct ibv_cq *send_cq, struct ibv_
     memset(&attr, 0, sizeof(attr));
     attr.send_cq = send_cq;
     attr.recv_cq = recv_cq;
+    attr.srq = srq;
     attr.cap.max_send_wr = init->max_send_wr;
     attr.cap.max_recv_wr = init->max_recv_wr;
     attr.cap.max_send_sge = init->max_send_sge;

@@ -59,12 +59,11 @@ static int send_requests(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_s
     return 0;
 }
 
-static int receive_requests(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+static int take_receives(const char *call, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     int i;
 
-    (void)qp;
-    (void)answer("post_recv");
+    (void)answer(call);
     fake.doorbells++;
     for (i = 0; wr != NULL; wr = wr->next, i++) {
         if (i == fake.refuse_at) {
@@ -78,6 +77,18 @@ static int receive_requests(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ib
         fake.posted++;
     }
     return 0;
+}
+
+static int receive_requests(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    (void)qp;
+    return take_receives("post_recv", wr, bad);
+}
+
+static int share_requests(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    (void)srq;
+    return take_receives("post_srq_recv", wr, bad);
 }
 
 static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
@@ -114,8 +125,10 @@ void fake_reset(void)
     extended_context.context.ops.req_notify_cq = notify;
     extended_context.context.ops.post_send = send_requests;
     extended_context.context.ops.post_recv = receive_requests;
+    extended_context.context.ops.post_srq_recv = share_requests;
     fake.channel.fd = 55;
     fake.cq.context = fake.qp.context = fake.pd.context = &extended_context.context;
+    fake.srq.context = &extended_context.context;
     fake.cq.cqe = 511;
     fake.qp.qp_num = 0x123456;
     fake.qp.qp_type = IBV_QPT_RC;
@@ -348,6 +361,39 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 {
     (void)cq;
     return answer("ibv_destroy_cq");
+}
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init)
+{
+    (void)pd;
+    fake.created_srq = *init;
+    if (answer("ibv_create_srq") != 0)
+        return NULL;
+    init->attr.max_wr += 3;
+    init->attr.max_sge += 1;
+    fake.srq.srq_context = init->srq_context;
+    return &fake.srq;
+}
+
+int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+    (void)srq;
+    fake.modified_srq = *attr;
+    fake.modify_mask = mask;
+    return answer("ibv_modify_srq");
+}
+
+int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+    (void)srq;
+    *attr = fake.queried_srq;
+    return answer("ibv_query_srq");
+}
+
+int ibv_destroy_srq(struct ibv_srq *srq)
+{
+    (void)srq;
+    return answer("ibv_destroy_srq");
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)

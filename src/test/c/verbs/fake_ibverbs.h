@@ -24,6 +24,7 @@ struct fake {
     struct ibv_port_attr port;
     struct ibv_device_attr device_attr;
     struct ibv_qp_attr queried;
+    struct ibv_srq_attr queried_srq;
     int device_index;
     const char *text;
 
@@ -33,6 +34,8 @@ struct fake {
     struct ibv_qp_attr modified;
     int modify_mask;
     struct ibv_qp_init_attr created;
+    struct ibv_srq_init_attr created_srq;
+    struct ibv_srq_attr modified_srq;
     uint64_t reg_addr;
     size_t reg_length;
     uint64_t reg_iova;
@@ -57,6 +60,7 @@ struct fake {
     struct ibv_mr mr;
     struct ibv_comp_channel channel;
     struct ibv_cq cq;
+    struct ibv_srq srq;
     struct ibv_qp qp;
 };
 

@@ -96,7 +96,7 @@ static void open_end(struct end *end, const char *device)
     CHECK(metrale_ibv_reg_mr(end->pd, (uint64_t)(uintptr_t)memory, length, access, &mr) == 0);
     CHECK(metrale_ibv_describe_mr(mr, &end->keys) == 0);
     CHECK(metrale_ibv_create_cq(end->context, 2 * DEPTH, NULL, 0, &end->cq) == 0);
-    CHECK(metrale_ibv_create_qp(end->pd, end->cq, end->cq, &init, &end->qp) == 0);
+    CHECK(metrale_ibv_create_qp(end->pd, end->cq, end->cq, NULL, &init, &end->qp) == 0);
 }
 
 static void connect_end(struct end *end, const struct end *to)

@@ -46,12 +46,14 @@ int main(int, char **argv)
     ibv_mr mr = {};
     ibv_comp_channel channel = {};
     ibv_cq cq = {};
+    ibv_srq srq = {};
     ibv_qp qp = {};
     ibv_context *context_out;
     ibv_pd *pd_out;
     ibv_mr *mr_out;
     ibv_comp_channel *channel_out;
     ibv_cq *cq_out;
+    ibv_srq *srq_out;
     ibv_qp *qp_out;
     std::uint64_t list;
     char text[32];
@@ -59,6 +61,7 @@ int main(int, char **argv)
     metrale_ibv_device_attr limits;
     metrale_ibv_port port;
     alignas(8) metrale_ibv_gid_entry gid;
+    metrale_ibv_srq_attr srq_attr = {};
     metrale_ibv_qp_attr attr = {};
     metrale_ibv_qp_init init = {};
     metrale_ibv_async_event event = {};
@@ -97,7 +100,13 @@ int main(int, char **argv)
     expect("ibv_resize_cq", [&] { return metrale_ibv_resize_cq(&cq, 1); });
     expect("ibv_destroy_cq", [&] { return metrale_ibv_destroy_cq(&cq); });
     expect("ibv_ack_cq_events", [&] { return metrale_ibv_ack_cq_events(&cq, 1); });
-    expect("ibv_create_qp", [&] { return metrale_ibv_create_qp(&pd, &cq, &cq, &init, &qp_out); });
+    expect("ibv_create_srq", [&] { return metrale_ibv_create_srq(&pd, 1, &srq_attr, &srq_out); });
+    expect("ibv_modify_srq",
+           [&] { return metrale_ibv_modify_srq(&srq, &srq_attr, METRALE_IBV_SRQ_LIMIT); });
+    expect("ibv_query_srq", [&] { return metrale_ibv_query_srq(&srq, &srq_attr); });
+    expect("ibv_destroy_srq", [&] { return metrale_ibv_destroy_srq(&srq); });
+    expect("ibv_create_qp",
+           [&] { return metrale_ibv_create_qp(&pd, &cq, &cq, nullptr, &init, &qp_out); });
     expect("ibv_destroy_qp", [&] { return metrale_ibv_destroy_qp(&qp); });
     expect("ibv_modify_qp",
            [&] { return metrale_ibv_modify_qp(&qp, &attr, METRALE_IBV_QP_STATE); });

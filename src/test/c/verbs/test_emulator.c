@@ -68,7 +68,7 @@ static void open_end(struct end *end, struct ibv_device *device)
     CHECK(metrale_ibv_describe_mr(end->mr, &end->keys) == 0);
     CHECK(metrale_ibv_create_comp_channel(end->context, &end->channel) == 0);
     CHECK(metrale_ibv_create_cq(end->context, 256, end->channel, 0, &end->cq) == 0);
-    CHECK(metrale_ibv_create_qp(end->pd, end->cq, end->cq, &init, &end->qp) == 0);
+    CHECK(metrale_ibv_create_qp(end->pd, end->cq, end->cq, NULL, &init, &end->qp) == 0);
     CHECK(init.max_send_wr >= 128);
     CHECK(metrale_ibv_set_nonblocking(metrale_ibv_async_fd(end->context)) == 0);
     CHECK(metrale_ibv_set_nonblocking(metrale_ibv_comp_channel_fd(end->channel)) == 0);

@@ -124,6 +124,8 @@ static void queries_limits(void)
     fake.device_attr.max_res_rd_atom = 17;
     fake.device_attr.max_qp_init_rd_atom = 18;
     fake.device_attr.max_srq = -3;
+    fake.device_attr.max_srq_wr = 32767;
+    fake.device_attr.max_srq_sge = 31;
     fake.device_attr.atomic_cap = IBV_ATOMIC_HCA;
     fake.device_attr.phys_port_cnt = 2;
     fake.device_attr.device_cap_flags = 0x80000001;
@@ -138,6 +140,8 @@ static void queries_limits(void)
     CHECK_IS(attr.max_res_rd_atomic, 17);
     CHECK_IS(attr.max_qp_init_rd_atomic, 18);
     CHECK_IS(attr.max_srq, 0);
+    CHECK_IS(attr.max_srq_wr, 32767);
+    CHECK_IS(attr.max_srq_sge, 31);
     CHECK_IS(attr.atomic_cap, METRALE_IBV_ATOMIC_HCA);
     CHECK_IS(attr.port_count, 2);
     CHECK_IS(attr.comp_vectors, 3);
@@ -419,9 +423,9 @@ static void makes_queue_pairs(void)
     struct ibv_qp *qp = NULL;
     struct ibv_cq other;
 
-    CHECK_NULL_FAILURES(metrale_ibv_create_qp(&fake.pd, &fake.cq, &other, &init, &qp));
+    CHECK_NULL_FAILURES(metrale_ibv_create_qp(&fake.pd, &fake.cq, &other, NULL, &init, &qp));
     CHECK(qp == NULL && init.max_send_wr == 256);
-    CHECK_IS(metrale_ibv_create_qp(&fake.pd, &fake.cq, &other, &init, &qp), 0);
+    CHECK_IS(metrale_ibv_create_qp(&fake.pd, &fake.cq, &other, NULL, &init, &qp), 0);
     CHECK(fake.created.send_cq == &fake.cq && fake.created.recv_cq == &other);
     CHECK_IS(fake.created.qp_type, IBV_QPT_RC);
     CHECK_IS(fake.created.sq_sig_all, 1);
@@ -431,9 +435,54 @@ static void makes_queue_pairs(void)
     CHECK_IS(init.max_inline_bytes, 220);
     CHECK_IS(metrale_ibv_qp_num(qp), 0x123456);
     init.qp_type = 4;
-    CHECK_IS(metrale_ibv_create_qp(&fake.pd, &fake.cq, &other, &init, &qp), -EOPNOTSUPP);
+    CHECK_IS(metrale_ibv_create_qp(&fake.pd, &fake.cq, &other, NULL, &init, &qp), -EOPNOTSUPP);
+    CHECK(fake.created.srq == NULL);
+    init.qp_type = METRALE_IBV_QPT_RC;
+    CHECK_IS(metrale_ibv_create_qp(&fake.pd, &fake.cq, &other, &fake.srq, &init, &qp), 0);
+    CHECK(fake.created.srq == &fake.srq);
     CHECK_FAILURES(metrale_ibv_destroy_qp(qp));
     CHECK_IS(metrale_ibv_destroy_qp(qp), 0);
+}
+
+static void makes_shared_receive_queues(void)
+{
+    struct metrale_ibv_srq_attr attr = {.max_wr = 100, .max_sge = 2, .srq_limit = 9};
+    struct ibv_srq *srq = NULL;
+
+    CHECK_NULL_FAILURES(metrale_ibv_create_srq(&fake.pd, 7, &attr, &srq));
+    CHECK(srq == NULL && attr.max_wr == 100);
+    CHECK_IS(metrale_ibv_create_srq(&fake.pd, 7, &attr, &srq), 0);
+    CHECK(srq == &fake.srq);
+    CHECK(fake.created_srq.srq_context == (void *)7);
+    CHECK_IS(fake.created_srq.attr.max_wr, 100);
+    CHECK_IS(fake.created_srq.attr.max_sge, 2);
+    CHECK_IS(fake.created_srq.attr.srq_limit, 0);
+    CHECK_IS(attr.max_wr, 103);
+    CHECK_IS(attr.max_sge, 3);
+
+    attr.srq_limit = 5;
+    CHECK_IS(metrale_ibv_modify_srq(srq, &attr, METRALE_IBV_SRQ_LIMIT), 0);
+    CHECK_IS(fake.modify_mask, IBV_SRQ_LIMIT);
+    CHECK_IS(fake.modified_srq.srq_limit, 5);
+    attr.max_wr = 50;
+    CHECK_IS(metrale_ibv_modify_srq(srq, &attr, METRALE_IBV_SRQ_MAX_WR), 0);
+    CHECK_IS(fake.modify_mask, IBV_SRQ_MAX_WR);
+    CHECK_IS(fake.modified_srq.max_wr, 50);
+    CHECK_IS(metrale_ibv_modify_srq(srq, &attr, 4), -EINVAL);
+    CHECK_FAILURES(metrale_ibv_modify_srq(srq, &attr, METRALE_IBV_SRQ_LIMIT));
+
+    fake.queried_srq.max_wr = 31;
+    fake.queried_srq.max_sge = 32;
+    fake.queried_srq.srq_limit = 33;
+    CHECK_IS(metrale_ibv_query_srq(srq, &attr), 0);
+    CHECK_IS(attr.max_wr, 31);
+    CHECK_IS(attr.max_sge, 32);
+    CHECK_IS(attr.srq_limit, 33);
+    attr.max_wr = 99;
+    CHECK_FAILURES(metrale_ibv_query_srq(srq, &attr));
+    CHECK_IS(attr.max_wr, 99);
+    CHECK_FAILURES(metrale_ibv_destroy_srq(srq));
+    CHECK_IS(metrale_ibv_destroy_srq(srq), 0);
 }
 
 static struct metrale_ibv_qp_attr good_attributes(void)
@@ -876,6 +925,54 @@ static void posts_linked_receives(void)
     CHECK_IS(accepted, 3);
 }
 
+/* Their ids are the caller's own, and stay. */
+static void posts_shared_receives(void)
+{
+    enum { COUNT = 70, BYTES = METRALE_IBV_LINKED_RECV_BYTES };
+    static _Alignas(8) unsigned char room[(COUNT + 1) * BYTES];
+    uint64_t srq = number(&fake.srq);
+    uint32_t accepted = 9;
+    int i;
+
+    link_all(room, COUNT, BYTES);
+    for (i = 0; i < COUNT; i++) {
+        unsigned char *at = room + (size_t)i * BYTES;
+
+        put(at + METRALE_IBV_LINKED_ID, 1000 - (uint64_t)i, 8);
+        put(at + METRALE_IBV_LINKED_PART_COUNT, i > 0, 4);
+        put(at + METRALE_IBV_LINKED_RECV_PART, 0x100, 8);
+        put(at + METRALE_IBV_LINKED_RECV_PART + 8, (uint64_t)i, 4);
+        put(at + METRALE_IBV_LINKED_RECV_PART + 12, 5, 4);
+    }
+    CHECK_IS(metrale_ibv_post_srq_recv_linked(srq, number(room), 0, number(&accepted)), 0);
+    CHECK_IS(accepted, 0);
+    CHECK_IS(fake.doorbells, 0);
+    CHECK_IS(metrale_ibv_post_srq_recv_linked(srq, number(room), COUNT, number(&accepted)), COUNT);
+    CHECK(strcmp(fake.last_call, "post_srq_recv") == 0);
+    CHECK_IS(accepted, COUNT);
+    CHECK_IS(fake.posted, COUNT);
+    CHECK_IS(fake.doorbells, 1);
+    CHECK_IS(fake.received[0].num_sge, 0);
+    CHECK_IS(fake.received[69].num_sge, 1);
+    CHECK_IS(fake.received[69].wr_id, 931);
+    CHECK_IS(fake.received_sge[69].addr, 0x100);
+    CHECK_IS(fake.received_sge[69].length, 69);
+    CHECK_IS(fake.received_sge[69].lkey, 5);
+    /* A part of what the memory holds. */
+    link_all(room, COUNT, BYTES);
+    CHECK_IS(metrale_ibv_post_srq_recv_linked(srq, number(room), 2, number(&accepted)), 2);
+    CHECK_IS(fake.posted, COUNT + 2);
+    fake.refuse_at = 3;
+    fake.refuse_rc = ENOMEM;
+    link_all(room, COUNT, BYTES);
+    CHECK_IS(metrale_ibv_post_srq_recv_linked(srq, number(room), COUNT, number(&accepted)),
+             -ENOMEM);
+    CHECK_IS(accepted, 3);
+    fake.refuse_without_bad = 1;
+    CHECK_IS(metrale_ibv_post_srq_recv_linked(srq, number(room), COUNT, number(&accepted)), -EIO);
+    CHECK_IS(accepted, COUNT);
+}
+
 static void says_how_many_linked_requests_were_taken(void)
 {
     enum { BYTES = METRALE_IBV_LINKED_SEND_BYTES };
@@ -949,7 +1046,6 @@ static void takes_events(void)
 {
     static const int kinds[] = {2, 3, 3, 3, 3, 3, 3, 3, 0, 1, 1, 1, 1, 1, 4, 4, 3, 1, 1, 5, 0};
     struct metrale_ibv_async_event event;
-    struct ibv_srq srq;
     struct ibv_wq wq;
     int type;
 
@@ -967,7 +1063,8 @@ static void takes_events(void)
             fake.event.element.cq = &fake.cq;
             break;
         case METRALE_IBV_ELEMENT_SRQ:
-            fake.event.element.srq = &srq;
+            fake.srq.srq_context = (void *)77;
+            fake.event.element.srq = &fake.srq;
             break;
         case METRALE_IBV_ELEMENT_WQ:
             fake.event.element.wq = &wq;
@@ -980,6 +1077,7 @@ static void takes_events(void)
         CHECK_IS(event.element_kind, kinds[type]);
         CHECK_IS(event.port_num, kinds[type] == METRALE_IBV_ELEMENT_PORT ? 2 : 0);
         CHECK_IS(event.qp_num, kinds[type] == METRALE_IBV_ELEMENT_QP ? 0x123456 : 0);
+        CHECK_IS(event.srq_context, kinds[type] == METRALE_IBV_ELEMENT_SRQ ? 77 : 0);
         CHECK_IS(metrale_ibv_ack_async_event(&event), 0);
         CHECK(memcmp(&fake.acked_event, &fake.event, sizeof(fake.event)) == 0);
     }
@@ -1075,6 +1173,7 @@ static void refuses_null(void)
     struct metrale_ibv_device device;
     struct metrale_ibv_port port;
     struct metrale_ibv_mr described;
+    struct metrale_ibv_srq_attr shared = {.max_wr = 1};
     struct metrale_ibv_wc wc;
     struct ibv_context *context = fake_context(1);
     struct ibv_device *found;
@@ -1134,11 +1233,12 @@ static void refuses_null(void)
     REFUSED(metrale_ibv_poll_cq(NULL, &wc, 1));
     REFUSED(metrale_ibv_poll_cq(&fake.cq, NULL, 1));
     REFUSED(metrale_ibv_poll_cq_flat(0, 0, 1));
-    REFUSED(metrale_ibv_create_qp(NULL, &fake.cq, &fake.cq, &init, &(struct ibv_qp *){NULL}));
-    REFUSED(metrale_ibv_create_qp(&fake.pd, NULL, &fake.cq, &init, &(struct ibv_qp *){NULL}));
-    REFUSED(metrale_ibv_create_qp(&fake.pd, &fake.cq, NULL, &init, &(struct ibv_qp *){NULL}));
-    REFUSED(metrale_ibv_create_qp(&fake.pd, &fake.cq, &fake.cq, NULL, &(struct ibv_qp *){NULL}));
-    REFUSED(metrale_ibv_create_qp(&fake.pd, &fake.cq, &fake.cq, &init, NULL));
+    REFUSED(metrale_ibv_create_qp(NULL, &fake.cq, &fake.cq, NULL, &init, &(struct ibv_qp *){NULL}));
+    REFUSED(metrale_ibv_create_qp(&fake.pd, NULL, &fake.cq, NULL, &init, &(struct ibv_qp *){NULL}));
+    REFUSED(metrale_ibv_create_qp(&fake.pd, &fake.cq, NULL, NULL, &init, &(struct ibv_qp *){NULL}));
+    REFUSED(
+        metrale_ibv_create_qp(&fake.pd, &fake.cq, &fake.cq, NULL, NULL, &(struct ibv_qp *){NULL}));
+    REFUSED(metrale_ibv_create_qp(&fake.pd, &fake.cq, &fake.cq, NULL, &init, NULL));
     REFUSED(metrale_ibv_destroy_qp(NULL));
     REFUSED(metrale_ibv_qp_num(NULL));
     REFUSED(metrale_ibv_modify_qp(NULL, &attr, METRALE_IBV_QP_STATE));
@@ -1163,6 +1263,18 @@ static void refuses_null(void)
     REFUSED(metrale_ibv_post_send_linked(number(&fake.qp), 8, 1u << 31, 0, 1, number(&accepted)));
     REFUSED(metrale_ibv_post_recv_linked(0, number(&receive), 1, 0, 1, number(&accepted)));
     REFUSED(metrale_ibv_post_recv_linked(number(&fake.qp), 0, 1, 0, 1, number(&accepted)));
+    REFUSED(metrale_ibv_create_srq(NULL, 1, &shared, &(struct ibv_srq *){NULL}));
+    REFUSED(metrale_ibv_create_srq(&fake.pd, 1, NULL, &(struct ibv_srq *){NULL}));
+    REFUSED(metrale_ibv_create_srq(&fake.pd, 1, &shared, NULL));
+    REFUSED(metrale_ibv_modify_srq(NULL, &shared, METRALE_IBV_SRQ_LIMIT));
+    REFUSED(metrale_ibv_modify_srq(&fake.srq, NULL, METRALE_IBV_SRQ_LIMIT));
+    REFUSED(metrale_ibv_query_srq(NULL, &shared));
+    REFUSED(metrale_ibv_query_srq(&fake.srq, NULL));
+    REFUSED(metrale_ibv_destroy_srq(NULL));
+    REFUSED(metrale_ibv_post_srq_recv_linked(0, number(&receive), 1, number(&accepted)));
+    REFUSED(metrale_ibv_post_srq_recv_linked(number(&fake.srq), 0, 1, number(&accepted)));
+    REFUSED(metrale_ibv_post_srq_recv_linked(number(&fake.srq), 12, 1, number(&accepted)));
+    REFUSED(metrale_ibv_post_srq_recv_linked(number(&fake.srq), number(&receive), 1, 0));
     REFUSED(metrale_ibv_async_fd(NULL));
     REFUSED(metrale_ibv_get_async_event(NULL, &event));
     REFUSED(metrale_ibv_get_async_event(context, NULL));
@@ -1192,6 +1304,7 @@ static const struct {
     TEST(registers_memory),
     TEST(makes_completion_queues),
     TEST(polls),
+    TEST(makes_shared_receive_queues),
     TEST(makes_queue_pairs),
     TEST(modifies_queue_pairs),
     TEST(refuses_attributes_that_do_not_fit),
@@ -1202,6 +1315,7 @@ static const struct {
     TEST(posts_receives),
     TEST(posts_linked_requests),
     TEST(posts_linked_receives),
+    TEST(posts_shared_receives),
     TEST(says_how_many_linked_requests_were_taken),
     TEST(counts_what_was_done_in_order),
     TEST(takes_events),

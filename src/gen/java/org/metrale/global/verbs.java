@@ -60,6 +60,9 @@ public class verbs extends org.metrale.presets.verbs {
 // Targeting ../verbs/ibv_cq.java
 
 
+// Targeting ../verbs/ibv_srq.java
+
+
 // Targeting ../verbs/ibv_qp.java
 
 
@@ -188,6 +191,10 @@ public static final int
     METRALE_IBV_QP_TO_INIT = 57,
     METRALE_IBV_QP_TO_RTR = 1216897,
     METRALE_IBV_QP_TO_RTS = 77313;
+
+/* Which fields of struct metrale_ibv_srq_attr a modify call sets. */
+/** enum metrale_ibv_srq_mask */
+public static final int METRALE_IBV_SRQ_MAX_WR = 1, METRALE_IBV_SRQ_LIMIT = 2;
 
 /** enum metrale_ibv_wr_opcode */
 public static final int
@@ -319,6 +326,9 @@ public static final int
 // Targeting ../verbs/metrale_ibv_mr.java
 
 
+// Targeting ../verbs/metrale_ibv_srq_attr.java
+
+
 // Targeting ../verbs/metrale_ibv_qp_init.java
 
 
@@ -339,8 +349,9 @@ public static final int
  * of the caller's, aligned to 8. Offsets in bytes from a request's begin; each request has the one
  * part that it names behind it. Of a request of the send queue only those fields are there that the
  * opcodes above use: where the library's own structure goes on with others, the next request
- * begins. The caller writes them all but ID, NEXT and PARTS as addresses: of the next request, and
- * of the own part. A post cuts the last one's NEXT; all else stays as it is. */
+ * begins. The caller writes them all but ID, which it writes for a shared receive queue alone, NEXT
+ * and PARTS as addresses: of the next request, and of the own part. A post cuts the last one's
+ * NEXT; all else stays as it is. */
 /** enum metrale_ibv_linked */
 public static final int
     METRALE_IBV_LINKED_ID = 0,
@@ -455,7 +466,7 @@ public static native int metrale_ibv_query_pkey(ibv_context context, @Cast("uint
 public static native int metrale_ibv_alloc_pd(ibv_context context, @Cast("ibv_pd**") PointerPointer pd);
 public static native int metrale_ibv_alloc_pd(ibv_context context, @ByPtrPtr ibv_pd pd);
 
-/* -EBUSY while a region or a queue pair of it exists. */
+/* -EBUSY while a region, a queue pair or a shared receive queue of it exists. */
 public static native int metrale_ibv_dealloc_pd(ibv_pd pd);
 
 /* Registers memory of this process, which stays the caller's and must outlive the region.
@@ -544,18 +555,46 @@ public static native int metrale_ibv_ack_cq_events(ibv_cq cq, @Cast("uint32_t") 
 public static native int metrale_ibv_poll_cq(ibv_cq cq, metrale_ibv_wc out,
                                     @Cast("uint32_t") int _capacity);
 
+/* ---------------------------------------------------------------------- shared receive queues */
+
+/* Makes a queue of receive requests that any number of queue pairs use.
+ * srq_context [in]: a number of the caller's, which comes with this queue's events.
+ * attr [in, out]: max_wr and max_sge, which are on success those granted and at least what was
+ * asked for; no limit is set.
+ * srq [out]: to be released with metrale_ibv_destroy_srq. -EINVAL above a limit of the device,
+ * -ENOMEM, -ENOSYS or -EOPNOTSUPP where it has none. */
+public static native int metrale_ibv_create_srq(ibv_pd pd, @Cast("uint64_t") long srq_context,
+                                       metrale_ibv_srq_attr attr, @Cast("ibv_srq**") PointerPointer srq);
+public static native int metrale_ibv_create_srq(ibv_pd pd, @Cast("uint64_t") long srq_context,
+                                       metrale_ibv_srq_attr attr, @ByPtrPtr ibv_srq srq);
+
+/* Changes a shared receive queue.
+ * mask [in]: metrale_ibv_srq_mask, which fields of attr to use. -EINVAL for a limit above max_wr;
+ * -ENOSYS, -EOPNOTSUPP or -EINVAL where the adapter cannot change max_wr. */
+public static native int metrale_ibv_modify_srq(ibv_srq srq, @Const metrale_ibv_srq_attr attr,
+                                       @Cast("uint32_t") int mask);
+
+/* Reads the capacities, and the limit: 0 when none is set or its event was raised. */
+public static native int metrale_ibv_query_srq(ibv_srq srq, metrale_ibv_srq_attr attr);
+
+/* -EBUSY while a queue pair uses it. Requests that it still has never complete. Blocks until all
+ * asynchronous events taken for it are acknowledged. */
+public static native int metrale_ibv_destroy_srq(ibv_srq srq);
+
 /* ------------------------------------------------------------------------------- queue pairs */
 
 /* Makes a queue pair in state RESET.
+ * srq [in, borrowed]: where it takes its receive requests from, or NULL for a receive queue of its
+ * own.
  * init [in, out]: see the structure.
  * qp [out]: to be released with metrale_ibv_destroy_qp. -EINVAL above a limit of the device,
  * -ENOMEM, -EOPNOTSUPP for any other type or one that the device lacks. */
 public static native int metrale_ibv_create_qp(ibv_pd pd, ibv_cq send_cq,
-                                      ibv_cq recv_cq, metrale_ibv_qp_init init,
-                                      @Cast("ibv_qp**") PointerPointer qp);
+                                      ibv_cq recv_cq, ibv_srq srq,
+                                      metrale_ibv_qp_init init, @Cast("ibv_qp**") PointerPointer qp);
 public static native int metrale_ibv_create_qp(ibv_pd pd, ibv_cq send_cq,
-                                      ibv_cq recv_cq, metrale_ibv_qp_init init,
-                                      @ByPtrPtr ibv_qp qp);
+                                      ibv_cq recv_cq, ibv_srq srq,
+                                      metrale_ibv_qp_init init, @ByPtrPtr ibv_qp qp);
 
 /* Blocks until all asynchronous events taken for it are acknowledged. */
 public static native int metrale_ibv_destroy_qp(ibv_qp qp);
@@ -619,6 +658,11 @@ public static native int metrale_ibv_post_send_linked(@Cast("uint64_t") long qp,
                                              @Cast("uint64_t") long first_id, @Cast("uint64_t") long step, @Cast("uint64_t") long accepted);
 public static native int metrale_ibv_post_recv_linked(@Cast("uint64_t") long qp, @Cast("uint64_t") long requests, @Cast("uint32_t") int count,
                                              @Cast("uint64_t") long first_id, @Cast("uint64_t") long step, @Cast("uint64_t") long accepted);
+
+/* As metrale_ibv_post_recv_linked, for a shared receive queue, and with the ids that the caller has
+ * written: its requests complete in any order, so that those at hand are in none. */
+public static native int metrale_ibv_post_srq_recv_linked(@Cast("uint64_t") long srq, @Cast("uint64_t") long requests, @Cast("uint32_t") int count,
+                                                 @Cast("uint64_t") long accepted);
 
 /* ------------------------------------------------------------------------ asynchronous events */
 

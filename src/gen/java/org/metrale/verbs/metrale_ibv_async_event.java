@@ -10,7 +10,8 @@ import static org.metrale.global.verbs.*;
 
 
 /* An asynchronous event. element is the address of the object of that kind; qp_num is set for
- * queue pairs and port_num for ports, else they are 0. */
+ * queue pairs, port_num for ports and srq_context, which is the number that it was made with, for
+ * shared receive queues, else they are 0. */
 @Properties(inherit = org.metrale.presets.verbs.class)
 public class metrale_ibv_async_event extends Pointer {
     static { Loader.load(); }
@@ -30,6 +31,7 @@ public class metrale_ibv_async_event extends Pointer {
     }
 
     public native @Cast("uint64_t") long element(); public native metrale_ibv_async_event element(long setter);
+    public native @Cast("uint64_t") long srq_context(); public native metrale_ibv_async_event srq_context(long setter);
     public native @Cast("uint32_t") int event_type(); public native metrale_ibv_async_event event_type(int setter);
     public native @Cast("uint32_t") int element_kind(); public native metrale_ibv_async_event element_kind(int setter);
     public native @Cast("uint32_t") int port_num(); public native metrale_ibv_async_event port_num(int setter);

@@ -50,10 +50,12 @@ public class metrale_ibv_device_attr extends Pointer {
     public native @Cast("uint32_t") int atomic_cap(); public native metrale_ibv_device_attr atomic_cap(int setter);
     public native @Cast("uint32_t") int max_srq(); public native metrale_ibv_device_attr max_srq(int setter);
     public native @Cast("uint32_t") int max_srq_wr(); public native metrale_ibv_device_attr max_srq_wr(int setter);
+    public native @Cast("uint32_t") int max_srq_sge(); public native metrale_ibv_device_attr max_srq_sge(int setter);
     public native @Cast("uint32_t") int max_pkeys(); public native metrale_ibv_device_attr max_pkeys(int setter);
     public native @Cast("uint32_t") int local_ca_ack_delay(); public native metrale_ibv_device_attr local_ca_ack_delay(int setter);
     public native @Cast("uint32_t") int port_count(); public native metrale_ibv_device_attr port_count(int setter);
     public native @Cast("uint32_t") int comp_vectors(); public native metrale_ibv_device_attr comp_vectors(int setter);
+    public native @Cast("uint32_t") int reserved(); public native metrale_ibv_device_attr reserved(int setter);
     public native @Cast("char") byte fw_ver(int i); public native metrale_ibv_device_attr fw_ver(int i, byte setter);
     @MemberGetter public native @Cast("char*") BytePointer fw_ver();
 }

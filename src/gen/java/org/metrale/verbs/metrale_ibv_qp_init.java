@@ -10,7 +10,7 @@ import static org.metrale.global.verbs.*;
 
 
 /* What a queue pair is made with; on success the capacities are those granted, which are at
- * least what was asked for. */
+ * least what was asked for. Those of receives do not count with a shared receive queue. */
 @Properties(inherit = org.metrale.presets.verbs.class)
 public class metrale_ibv_qp_init extends Pointer {
     static { Loader.load(); }

@@ -34,7 +34,8 @@ public class verbs implements InfoMapper, LoadEnabled {
     map.put(new Info("METRALE_API").cppTypes().annotations());
     // Handles of libibverbs: without these each becomes a bare Pointer and they cannot be told
     // apart.
-    for (String kind : new String[] {"device", "context", "pd", "mr", "comp_channel", "cq", "qp"}) {
+    for (String kind :
+        new String[] {"device", "context", "pd", "mr", "comp_channel", "cq", "srq", "qp"}) {
       String type = "ibv_" + kind;
       map.put(
           new Info(type + "*")

@@ -36,6 +36,7 @@ struct ibv_pd;
 struct ibv_mr;
 struct ibv_comp_channel;
 struct ibv_cq;
+struct ibv_srq;
 struct ibv_qp;
 
 /* ------------------------------------------------------------------------------------ limits */
@@ -160,6 +161,9 @@ enum metrale_ibv_qp_mask {
     METRALE_IBV_QP_TO_RTR = 1216897,
     METRALE_IBV_QP_TO_RTS = 77313
 };
+
+/* Which fields of struct metrale_ibv_srq_attr a modify call sets. */
+enum metrale_ibv_srq_mask { METRALE_IBV_SRQ_MAX_WR = 1, METRALE_IBV_SRQ_LIMIT = 2 };
 
 enum metrale_ibv_wr_opcode {
     METRALE_IBV_WR_RDMA_WRITE = 0,
@@ -310,10 +314,12 @@ struct metrale_ibv_device_attr {
     uint32_t atomic_cap;
     uint32_t max_srq;
     uint32_t max_srq_wr;
+    uint32_t max_srq_sge;
     uint32_t max_pkeys;
     uint32_t local_ca_ack_delay;
     uint32_t port_count;
     uint32_t comp_vectors;
+    uint32_t reserved;
     char fw_ver[64];
 };
 
@@ -356,8 +362,17 @@ struct metrale_ibv_mr {
     uint32_t rkey;
 };
 
+/* A shared receive queue: how many requests and how many buffers in each it holds, and below how
+ * many requests it raises METRALE_IBV_EVENT_SRQ_LIMIT_REACHED, once; 0 for never. */
+struct metrale_ibv_srq_attr {
+    uint32_t max_wr;
+    uint32_t max_sge;
+    uint32_t srq_limit;
+    uint32_t reserved;
+};
+
 /* What a queue pair is made with; on success the capacities are those granted, which are at
- * least what was asked for. */
+ * least what was asked for. Those of receives do not count with a shared receive queue. */
 struct metrale_ibv_qp_init {
     uint32_t max_send_wr;
     uint32_t max_recv_wr;
@@ -448,8 +463,9 @@ struct metrale_ibv_wc {
  * of the caller's, aligned to 8. Offsets in bytes from a request's begin; each request has the one
  * part that it names behind it. Of a request of the send queue only those fields are there that the
  * opcodes above use: where the library's own structure goes on with others, the next request
- * begins. The caller writes them all but ID, NEXT and PARTS as addresses: of the next request, and
- * of the own part. A post cuts the last one's NEXT; all else stays as it is. */
+ * begins. The caller writes them all but ID, which it writes for a shared receive queue alone, NEXT
+ * and PARTS as addresses: of the next request, and of the own part. A post cuts the last one's
+ * NEXT; all else stays as it is. */
 enum metrale_ibv_linked {
     METRALE_IBV_LINKED_ID = 0,
     METRALE_IBV_LINKED_NEXT = 8,
@@ -478,9 +494,11 @@ enum metrale_ibv_linked {
 };
 
 /* An asynchronous event. element is the address of the object of that kind; qp_num is set for
- * queue pairs and port_num for ports, else they are 0. */
+ * queue pairs, port_num for ports and srq_context, which is the number that it was made with, for
+ * shared receive queues, else they are 0. */
 struct metrale_ibv_async_event {
     uint64_t element;
+    uint64_t srq_context;
     uint32_t event_type;
     uint32_t element_kind;
     uint32_t port_num;
@@ -565,7 +583,7 @@ METRALE_API int metrale_ibv_query_pkey(struct ibv_context *context, uint32_t por
  * pd [out]: to be released with metrale_ibv_dealloc_pd. -ENOMEM, -ENODEV. */
 METRALE_API int metrale_ibv_alloc_pd(struct ibv_context *context, struct ibv_pd **pd);
 
-/* -EBUSY while a region or a queue pair of it exists. */
+/* -EBUSY while a region, a queue pair or a shared receive queue of it exists. */
 METRALE_API int metrale_ibv_dealloc_pd(struct ibv_pd *pd);
 
 /* Registers memory of this process, which stays the caller's and must outlive the region.
@@ -642,15 +660,41 @@ METRALE_API int metrale_ibv_ack_cq_events(struct ibv_cq *cq, uint32_t count);
 METRALE_API int metrale_ibv_poll_cq(struct ibv_cq *cq, struct metrale_ibv_wc *out,
                                     uint32_t capacity);
 
+/* ---------------------------------------------------------------------- shared receive queues */
+
+/* Makes a queue of receive requests that any number of queue pairs use.
+ * srq_context [in]: a number of the caller's, which comes with this queue's events.
+ * attr [in, out]: max_wr and max_sge, which are on success those granted and at least what was
+ * asked for; no limit is set.
+ * srq [out]: to be released with metrale_ibv_destroy_srq. -EINVAL above a limit of the device,
+ * -ENOMEM, -ENOSYS or -EOPNOTSUPP where it has none. */
+METRALE_API int metrale_ibv_create_srq(struct ibv_pd *pd, uint64_t srq_context,
+                                       struct metrale_ibv_srq_attr *attr, struct ibv_srq **srq);
+
+/* Changes a shared receive queue.
+ * mask [in]: metrale_ibv_srq_mask, which fields of attr to use. -EINVAL for a limit above max_wr;
+ * -ENOSYS, -EOPNOTSUPP or -EINVAL where the adapter cannot change max_wr. */
+METRALE_API int metrale_ibv_modify_srq(struct ibv_srq *srq, const struct metrale_ibv_srq_attr *attr,
+                                       uint32_t mask);
+
+/* Reads the capacities, and the limit: 0 when none is set or its event was raised. */
+METRALE_API int metrale_ibv_query_srq(struct ibv_srq *srq, struct metrale_ibv_srq_attr *attr);
+
+/* -EBUSY while a queue pair uses it. Requests that it still has never complete. Blocks until all
+ * asynchronous events taken for it are acknowledged. */
+METRALE_API int metrale_ibv_destroy_srq(struct ibv_srq *srq);
+
 /* ------------------------------------------------------------------------------- queue pairs */
 
 /* Makes a queue pair in state RESET.
+ * srq [in, borrowed]: where it takes its receive requests from, or NULL for a receive queue of its
+ * own.
  * init [in, out]: see the structure.
  * qp [out]: to be released with metrale_ibv_destroy_qp. -EINVAL above a limit of the device,
  * -ENOMEM, -EOPNOTSUPP for any other type or one that the device lacks. */
 METRALE_API int metrale_ibv_create_qp(struct ibv_pd *pd, struct ibv_cq *send_cq,
-                                      struct ibv_cq *recv_cq, struct metrale_ibv_qp_init *init,
-                                      struct ibv_qp **qp);
+                                      struct ibv_cq *recv_cq, struct ibv_srq *srq,
+                                      struct metrale_ibv_qp_init *init, struct ibv_qp **qp);
 
 /* Blocks until all asynchronous events taken for it are acknowledged. */
 METRALE_API int metrale_ibv_destroy_qp(struct ibv_qp *qp);
@@ -706,6 +750,11 @@ METRALE_API int metrale_ibv_post_send_linked(uint64_t qp, uint64_t requests, uin
                                              uint64_t first_id, uint64_t step, uint64_t accepted);
 METRALE_API int metrale_ibv_post_recv_linked(uint64_t qp, uint64_t requests, uint32_t count,
                                              uint64_t first_id, uint64_t step, uint64_t accepted);
+
+/* As metrale_ibv_post_recv_linked, for a shared receive queue, and with the ids that the caller has
+ * written: its requests complete in any order, so that those at hand are in none. */
+METRALE_API int metrale_ibv_post_srq_recv_linked(uint64_t srq, uint64_t requests, uint32_t count,
+                                                 uint64_t accepted);
 
 /* ------------------------------------------------------------------------ asynchronous events */
 

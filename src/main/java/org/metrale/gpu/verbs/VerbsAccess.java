@@ -24,10 +24,16 @@ public record VerbsAccess(int flags) {
   /** The peer reads and writes, the own adapter too. */
   public static final VerbsAccess READ_WRITE = new VerbsAccess(1 | 2 | 4);
 
-  /** Pages are fetched when they are used instead of being held; few adapters can. */
+  /**
+   * Pages are fetched when they are used instead of being held; few adapters can, and others refuse
+   * to register memory for it, with {@code EOPNOTSUPP} or {@code EINVAL}.
+   */
   public static final VerbsAccess ON_DEMAND = new VerbsAccess(64);
 
-  /** The adapter may write out of order: faster on some hosts. Since rdma-core 28. */
+  /**
+   * The adapter may write out of order: faster on some hosts. One that cannot writes in order.
+   * Since rdma-core 28.
+   */
   public static final VerbsAccess RELAXED_ORDERING = new VerbsAccess(1 << 20);
 
   /**

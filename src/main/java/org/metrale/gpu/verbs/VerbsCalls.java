@@ -97,7 +97,9 @@ final class VerbsCalls {
           found.max_pd(),
           found.max_qp_rd_atomic(),
           found.max_qp_init_rd_atomic(),
-          found.port_count());
+          found.port_count(),
+          found.max_srq(),
+          found.max_srq_wr());
     }
   }
 

@@ -5,7 +5,6 @@ import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.spi.AbstractInterruptibleChannel;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.function.Function;
 import org.metrale.gpu.NativeResource;
 import org.metrale.verbs.ibv_comp_channel;
@@ -15,12 +14,12 @@ import org.metrale.verbs.ibv_cq;
 /**
  * Where finished requests of any number of queue pairs are found.
  *
- * <p>It cannot overrun: queue pairs are refused whose requests it has no room for.
+ * <p>It cannot overrun: queue pairs are refused whose requests it has no room for. A shared receive
+ * queue takes the room of all its requests here, once and until it is closed.
  *
  * <p><b>Threading:</b> safe for any number of threads; each completion is given to one of them.
  */
 public final class VerbsCompletionQueue extends NativeResource {
-  private static final int QUEUE_PAIRS = 1 << 15;
   private static final long CALL_NANOS = 1_000_000_000;
 
   private final VerbsDevice device;
@@ -32,11 +31,7 @@ public final class VerbsCompletionQueue extends NativeResource {
   /** Guards what follows, and keeps completions in order. */
   private final CallLock lock = new CallLock();
 
-  /** The two of a queue pair side by side, the send queue's first. */
-  private WorkLedger[] ledgers = new WorkLedger[8];
-
-  private int nextPlace;
-  private int promised;
+  private final LedgerTable ledgers;
 
   /** Guards who waits. */
   private final Object waitingLock = new Object();
@@ -51,6 +46,7 @@ public final class VerbsCompletionQueue extends NativeResource {
     this.handle = handle;
     this.address = VerbsWorkCalls.address(handle);
     this.entries = VerbsObjectCalls.entries(handle);
+    this.ledgers = new LedgerTable(this, entries);
   }
 
   /**
@@ -121,7 +117,7 @@ public final class VerbsCompletionQueue extends NativeResource {
         return VerbsCalls.check("ibv_poll_cq", count, "");
       }
       into.filled(count, (int) (found >>> 32));
-      return distribute(into, count);
+      return ledgers.distribute(into, count);
     } finally {
       lock.leave();
     }
@@ -229,19 +225,7 @@ public final class VerbsCompletionQueue extends NativeResource {
   void add(WorkLedgers both) {
     enter();
     try {
-      if (promised + both.depth() > entries) {
-        throw new IllegalStateException(
-            this + " has room for " + (entries - promised) + " more, not for " + both.depth());
-      }
-      int place = freePlace();
-      if (place >= ledgers.length) {
-        ledgers = Arrays.copyOf(ledgers, 2 * place);
-      }
-      ledgers[place] = both.sends();
-      ledgers[place + 1] = both.receives();
-      both.sends().placeAt(place);
-      both.receives().placeAt(place + 1);
-      promised += both.depth();
+      ledgers.add(both);
     } finally {
       lock.leave();
     }
@@ -251,48 +235,21 @@ public final class VerbsCompletionQueue extends NativeResource {
   void remove(WorkLedgers both) {
     enter();
     try {
-      for (int i = 0; i < ledgers.length; i += 2) {
-        if (ledgers[i] == both.sends()) {
-          ledgers[i] = null;
-          ledgers[i + 1] = null;
-          promised -= both.depth();
-        }
-      }
+      ledgers.remove(both);
     } finally {
       lock.leave();
     }
   }
 
-  /** The next two places in turn, so that none is used again while completions may name it. */
-  private int freePlace() {
-    for (int tried = 0; tried < QUEUE_PAIRS; tried++) {
-      int place = nextPlace;
-      nextPlace = (nextPlace + 2) % (2 * QUEUE_PAIRS);
-      if (place >= ledgers.length || ledgers[place] == null) {
-        return place;
+  /** Forgets a shared receive queue, if this is open. */
+  void forget(SharedLedger shared) {
+    if (lock.enter()) {
+      try {
+        ledgers.remove(shared);
+      } finally {
+        lock.leave();
       }
     }
-    throw new IllegalStateException(this + " has " + QUEUE_PAIRS + " queue pairs");
-  }
-
-  /** Hands completions to the queues they are of; those of queues that are gone are dropped. */
-  private int distribute(VerbsCompletions into, int found) {
-    int count = found;
-    int from = 0;
-    while (from < count) {
-      int place = WorkLedger.placeOf(into.rawId(from));
-      WorkLedger ledger = place < ledgers.length ? ledgers[place] : null;
-      int to = ledger == null ? from : ledger.retire(into, from, count);
-      if (to == from) {
-        do {
-          to++;
-        } while (to < count && WorkLedger.placeOf(into.rawId(to)) == place);
-        count = into.drop(from, to);
-      } else {
-        from = to;
-      }
-    }
-    return count;
   }
 
   @Override
@@ -309,6 +266,7 @@ public final class VerbsCompletionQueue extends NativeResource {
       // The device is kept open for that call.
       throw new IllegalStateException(this + " is left as it is: a call does not end");
     }
+    ledgers.close();
     device.end("ibv_destroy_cq", 0, this::destroy, letGo);
   }
 

@@ -30,6 +30,21 @@ public record VerbsEventType(int code, String text) {
   /** A port went down. */
   public static final VerbsEventType PORT_ERROR = new VerbsEventType(10, "port error");
 
+  /** A shared receive queue has failed: its requests may never complete. */
+  public static final VerbsEventType SHARED_RECEIVE_QUEUE_ERROR =
+      new VerbsEventType(14, "SRQ catastrophic error");
+
+  /** A shared receive queue has fewer requests left than its limit, which counts no more then. */
+  public static final VerbsEventType SHARED_RECEIVE_QUEUE_LIMIT_REACHED =
+      new VerbsEventType(15, "SRQ limit reached");
+
+  /**
+   * A queue pair that has failed takes no more requests from its shared receive queue, and those
+   * that it has taken are completed. Soft-RoCE of Linux 6.1 does not tell.
+   */
+  public static final VerbsEventType QUEUE_PAIR_LAST_RECEIVE_REACHED =
+      new VerbsEventType(16, "last WQE reached");
+
   /** The table of addresses changed. */
   public static final VerbsEventType GID_CHANGE = new VerbsEventType(18, "GID table change");
 

@@ -13,6 +13,8 @@ package org.metrale.gpu.verbs;
  * @param readsIn reads and atomics that a queue pair answers at the same time
  * @param readsOut reads and atomics that a queue pair may have in flight
  * @param ports how many ports it has, numbered from 1
+ * @param sharedReceiveQueues how many shared receive queues there may be, 0 if it knows none
+ * @param sharedReceives the longest shared receive queue
  */
 public record VerbsLimits(
     int queuePairs,
@@ -24,4 +26,6 @@ public record VerbsLimits(
     int protectionDomains,
     int readsIn,
     int readsOut,
-    int ports) {}
+    int ports,
+    int sharedReceiveQueues,
+    int sharedReceives) {}

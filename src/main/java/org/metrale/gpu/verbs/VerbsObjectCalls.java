@@ -11,9 +11,11 @@ import org.metrale.verbs.ibv_cq;
 import org.metrale.verbs.ibv_mr;
 import org.metrale.verbs.ibv_pd;
 import org.metrale.verbs.ibv_qp;
+import org.metrale.verbs.ibv_srq;
 import org.metrale.verbs.metrale_ibv_mr;
 import org.metrale.verbs.metrale_ibv_qp_attr;
 import org.metrale.verbs.metrale_ibv_qp_init;
+import org.metrale.verbs.metrale_ibv_srq_attr;
 
 /** The calls that make, change and release objects. */
 @SuppressWarnings("try") // a scope is there for what is allocated in it
@@ -39,7 +41,11 @@ final class VerbsObjectCalls {
       VerbsCalls.check(
           "ibv_reg_mr",
           code,
-          detail + new VerbsAccess(access) + lockedMemory(code) + readOnlyMapping(code, access));
+          detail
+              + new VerbsAccess(access)
+              + lockedMemory(code)
+              + readOnlyMapping(code, access)
+              + onDemand(code, access));
     }
     return out;
   }
@@ -111,6 +117,44 @@ final class VerbsObjectCalls {
     VerbsCalls.check("ibv_destroy_cq", verbs.metrale_ibv_destroy_cq(queue), "");
   }
 
+  /** Makes a shared receive queue, whose events have its number. */
+  static ibv_srq createSharedReceiveQueue(ibv_pd domain, int number, int depth) {
+    ibv_srq out = new ibv_srq(null);
+    try (PointerScope scope = new PointerScope()) {
+      metrale_ibv_srq_attr attributes = shared(depth, 0);
+      VerbsCalls.check(
+          "ibv_create_srq",
+          verbs.metrale_ibv_create_srq(domain, number, attributes, out),
+          "depth=" + depth);
+      return out;
+    }
+  }
+
+  static void limit(ibv_srq queue, int requests) {
+    try (PointerScope scope = new PointerScope()) {
+      VerbsCalls.check(
+          "ibv_modify_srq",
+          verbs.metrale_ibv_modify_srq(queue, shared(0, requests), verbs.METRALE_IBV_SRQ_LIMIT),
+          "limit=" + requests);
+    }
+  }
+
+  static int limit(ibv_srq queue) {
+    try (PointerScope scope = new PointerScope()) {
+      metrale_ibv_srq_attr found = shared(0, 0);
+      VerbsCalls.check("ibv_query_srq", verbs.metrale_ibv_query_srq(queue, found), "");
+      return found.srq_limit();
+    }
+  }
+
+  private static metrale_ibv_srq_attr shared(int depth, int limit) {
+    return new metrale_ibv_srq_attr().max_wr(depth).max_sge(1).srq_limit(limit).reserved(0);
+  }
+
+  static void destroySharedReceiveQueue(ibv_srq queue) {
+    VerbsCalls.check("ibv_destroy_srq", verbs.metrale_ibv_destroy_srq(queue), "");
+  }
+
   /**
    * A queue pair as it was made.
    *
@@ -119,12 +163,18 @@ final class VerbsObjectCalls {
    */
   record MadeQueuePair(ibv_qp handle, int inlineBytes) {}
 
-  /** Makes a queue pair and brings it to INIT; nothing is left of it if that fails. */
-  static MadeQueuePair createQueuePair(ibv_pd domain, ibv_cq queue, VerbsQueueSettings settings) {
+  /**
+   * Makes a queue pair and brings it to INIT; nothing is left of it if that fails.
+   *
+   * @param shared where it takes its receives from; null for a queue of its own
+   */
+  static MadeQueuePair createQueuePair(
+      ibv_pd domain, ibv_cq queue, ibv_srq shared, VerbsQueueSettings settings) {
     ibv_qp out = new ibv_qp(null);
     try (PointerScope scope = new PointerScope()) {
       metrale_ibv_qp_init init = new metrale_ibv_qp_init();
-      init.max_send_wr(settings.sendDepth()).max_recv_wr(Math.max(1, settings.receiveDepth()));
+      int receives = shared != null ? 0 : Math.max(1, settings.receiveDepth());
+      init.max_send_wr(settings.sendDepth()).max_recv_wr(receives);
       init.max_send_sge(1).max_recv_sge(1).max_inline_bytes(settings.inlineBytes());
       init.qp_type(verbs.METRALE_IBV_QPT_RC).sq_sig_all(0).reserved(0);
       // Before there is a queue pair, for there may be no memory for them.
@@ -134,7 +184,7 @@ final class VerbsObjectCalls {
       attributes.access_flags(settings.remoteAccess().flags());
       VerbsCalls.check(
           "ibv_create_qp",
-          createWithin(domain, queue, init, out),
+          createWithin(domain, queue, shared, init, out),
           "sendDepth=" + settings.sendDepth() + " receiveDepth=" + settings.receiveDepth());
       int code = verbs.metrale_ibv_modify_qp(out, attributes, verbs.METRALE_IBV_QP_TO_INIT);
       if (code < 0) {
@@ -150,11 +200,11 @@ final class VerbsObjectCalls {
    * refuses more: half as many are asked for then, and none in the end.
    */
   private static int createWithin(
-      ibv_pd domain, ibv_cq queue, metrale_ibv_qp_init init, ibv_qp out) {
-    int code = verbs.metrale_ibv_create_qp(domain, queue, queue, init, out);
+      ibv_pd domain, ibv_cq queue, ibv_srq shared, metrale_ibv_qp_init init, ibv_qp out) {
+    int code = verbs.metrale_ibv_create_qp(domain, queue, queue, shared, init, out);
     while (aboveALimit(code) && init.max_inline_bytes() > 0) {
       init.max_inline_bytes(init.max_inline_bytes() / 2);
-      code = verbs.metrale_ibv_create_qp(domain, queue, queue, init, out);
+      code = verbs.metrale_ibv_create_qp(domain, queue, queue, shared, init, out);
     }
     return code;
   }
@@ -238,6 +288,16 @@ final class VerbsObjectCalls {
         ? ""
         : "; if this is a file that was mapped read-only: before Linux 6.2 that has to be private,"
             + " MapMode.PRIVATE";
+  }
+
+  /** What few devices can, for the codes that do not say it. */
+  private static String onDemand(int code, int access) {
+    boolean asked = (access & VerbsAccess.ON_DEMAND.flags()) != 0;
+    return asked
+            && (-code == verbs.metrale_ibv_errno(verbs.METRALE_IBV_EOPNOTSUPP)
+                || -code == verbs.metrale_ibv_errno(verbs.METRALE_IBV_EINVAL))
+        ? "; few devices fetch pages on demand"
+        : "";
   }
 
   /** What limits locked memory, for the one error that asks for it. */

@@ -2,7 +2,10 @@ package org.metrale.gpu.verbs;
 
 import com.google.errorprone.annotations.MustBeClosed;
 import org.metrale.gpu.NativeResource;
+import org.metrale.verbs.ibv_cq;
+import org.metrale.verbs.ibv_pd;
 import org.metrale.verbs.ibv_qp;
+import org.metrale.verbs.ibv_srq;
 
 /**
  * A queue pair that has no peer yet: it can tell its number and its address, and be connected once.
@@ -12,6 +15,10 @@ import org.metrale.verbs.ibv_qp;
 public final class VerbsPreparedQueuePair extends NativeResource {
   private final VerbsProtectionDomain domain;
   private final VerbsCompletionQueue queue;
+
+  /** Where its receives are; null if it has a queue of its own. */
+  private final VerbsSharedReceiveQueue shared;
+
   private final VerbsQueueSettings settings;
   private final VerbsRoute route;
   private final ibv_qp handle;
@@ -27,19 +34,22 @@ public final class VerbsPreparedQueuePair extends NativeResource {
   private VerbsPreparedQueuePair(
       VerbsProtectionDomain domain,
       VerbsCompletionQueue queue,
+      VerbsSharedReceiveQueue shared,
       VerbsQueueSettings settings,
       VerbsRoute route,
       VerbsObjectCalls.MadeQueuePair made,
       WorkLedgers ledgers) {
-    super(domain, queue);
+    super(needs(domain, queue, shared));
     this.domain = domain;
     this.queue = queue;
+    this.shared = shared;
     this.settings = settings;
     this.route = route;
     this.handle = made.handle();
     this.inlineBytes = made.inlineBytes();
     this.ledgers = ledgers;
     this.number = VerbsObjectCalls.number(handle);
+    ledgers.pairNumber(number);
   }
 
   /**
@@ -64,13 +74,55 @@ public final class VerbsPreparedQueuePair extends NativeResource {
       VerbsCompletionQueue queue,
       VerbsQueueSettings settings,
       int packetNumber) {
+    return make(domain, queue, null, settings, packetNumber);
+  }
+
+  /**
+   * Makes a queue pair that takes its receive requests from a shared receive queue.
+   *
+   * @param queue where its completions go, also those of the shared requests that it uses; stays
+   *     open until the queue pair is closed
+   * @param shared where its receives are, in the protection domain that is the queue pair's too;
+   *     stays open likewise
+   * @param settings depths, rights and path, without receives; cut down to what the device can
+   * @param packetNumber the first packet number that this side sends with, 24 bits; not to be
+   *     guessed
+   * @return the queue pair
+   * @throws VerbsException if the device refuses
+   * @throws IllegalArgumentException if the settings have receives, the packet number has more than
+   *     24 bits, or the two belong to different devices
+   * @throws IllegalStateException if the port has no such address, the shared receive queue is
+   *     closed, or the completion queue has no room
+   * @wraps {@code ibv_create_qp}, {@code ibv_modify_qp}; verbs.h
+   */
+  @MustBeClosed
+  public static VerbsPreparedQueuePair open(
+      VerbsCompletionQueue queue,
+      VerbsSharedReceiveQueue shared,
+      VerbsQueueSettings settings,
+      int packetNumber) {
+    if (settings.receiveDepth() != 0) {
+      throw new IllegalArgumentException(
+          "receiveDepth: wanted 0 with " + shared + ", got " + settings.receiveDepth());
+    }
+    return shared.with(unused -> make(shared.domain(), queue, shared, settings, packetNumber));
+  }
+
+  private static VerbsPreparedQueuePair make(
+      VerbsProtectionDomain domain,
+      VerbsCompletionQueue queue,
+      VerbsSharedReceiveQueue shared,
+      VerbsQueueSettings settings,
+      int packetNumber) {
     if (packetNumber >>> 24 != 0 || !domain.device().equals(queue.device())) {
       throw new IllegalArgumentException(
           "packet number " + packetNumber + ", " + domain + ", " + queue);
     }
     VerbsRoute route = VerbsRoute.of(domain.device(), settings.path(), packetNumber);
     VerbsQueueSettings granted = settings.within(domain.device().limits().workRequests());
-    WorkLedgers ledgers = new WorkLedgers(granted.sendDepth(), granted.receiveDepth());
+    WorkLedgers ledgers =
+        new WorkLedgers(
+            granted.sendDepth(), granted.receiveDepth(), shared == null ? null : shared.ledger());
     queue.add(ledgers);
     try {
       return domain
@@ -78,22 +130,43 @@ public final class VerbsPreparedQueuePair extends NativeResource {
           .within(
               "ibv_create_qp",
               () ->
-                  domain.with(
-                      pd ->
-                          queue.with(
-                              cq ->
-                                  new VerbsPreparedQueuePair(
-                                      domain,
-                                      queue,
-                                      granted,
-                                      route,
-                                      VerbsObjectCalls.createQueuePair(pd, cq, granted),
-                                      ledgers))),
+                  withHandles(
+                      domain,
+                      queue,
+                      shared,
+                      (pd, cq, srq) ->
+                          new VerbsPreparedQueuePair(
+                              domain,
+                              queue,
+                              shared,
+                              granted,
+                              route,
+                              VerbsObjectCalls.createQueuePair(pd, cq, srq, granted),
+                              ledgers)),
               VerbsPreparedQueuePair::close);
     } catch (RuntimeException | Error e) {
       queue.remove(ledgers);
       throw e;
     }
+  }
+
+  private interface Creation {
+    VerbsPreparedQueuePair with(ibv_pd domain, ibv_cq queue, ibv_srq shared);
+  }
+
+  /** Makes a queue pair while what it stands on cannot be closed. */
+  private static VerbsPreparedQueuePair withHandles(
+      VerbsProtectionDomain domain,
+      VerbsCompletionQueue queue,
+      VerbsSharedReceiveQueue shared,
+      Creation creation) {
+    return domain.with(
+        pd ->
+            queue.with(
+                cq ->
+                    shared == null
+                        ? creation.with(pd, cq, null)
+                        : shared.with(srq -> creation.with(pd, cq, srq))));
   }
 
   /**
@@ -157,7 +230,8 @@ public final class VerbsPreparedQueuePair extends NativeResource {
    * @param batch the requests; those that were taken are gone from it
    * @return how many were taken, 0 if the queue is full
    * @throws VerbsException as {@link VerbsQueuePair#post(VerbsReceiveBatch)}
-   * @throws IllegalArgumentException if the queue pair was made without receives
+   * @throws IllegalArgumentException if the queue pair was made without receives, or they are those
+   *     of a shared receive queue
    * @throws IllegalStateException if this or a region is closed; nothing was taken
    * @wraps {@code ibv_post_recv}; verbs.h
    */
@@ -212,6 +286,10 @@ public final class VerbsPreparedQueuePair extends NativeResource {
     return queue;
   }
 
+  VerbsSharedReceiveQueue shared() {
+    return shared;
+  }
+
   VerbsRoute route() {
     return route;
   }
@@ -230,7 +308,14 @@ public final class VerbsPreparedQueuePair extends NativeResource {
 
   /** What a queue pair stands on. */
   NativeResource[] needs() {
-    return new NativeResource[] {domain, queue};
+    return needs(domain, queue, shared);
+  }
+
+  private static NativeResource[] needs(
+      VerbsProtectionDomain domain, VerbsCompletionQueue queue, VerbsSharedReceiveQueue shared) {
+    return shared == null
+        ? new NativeResource[] {domain, queue}
+        : new NativeResource[] {domain, queue, shared};
   }
 
   @Override

@@ -18,6 +18,10 @@ import org.metrale.verbs.ibv_qp;
  */
 public final class VerbsQueuePair extends NativeResource {
   private final VerbsCompletionQueue queue;
+
+  /** Where its receives are; null if it has a queue of its own. */
+  private final VerbsSharedReceiveQueue shared;
+
   private final VerbsRemote remote;
   private final VerbsRoute route;
   private final ibv_qp handle;
@@ -33,6 +37,7 @@ public final class VerbsQueuePair extends NativeResource {
   private VerbsQueuePair(VerbsPreparedQueuePair prepared, VerbsRemote remote) {
     super(prepared.needs());
     this.queue = prepared.queue();
+    this.shared = prepared.shared();
     this.remote = remote;
     this.route = prepared.route();
     this.handle = prepared.handle();
@@ -82,7 +87,8 @@ public final class VerbsQueuePair extends NativeResource {
    * @param batch the requests; those that were taken are gone from it
    * @return how many were taken, 0 if the queue is full
    * @throws VerbsException as {@link #post(VerbsWorkBatch)}
-   * @throws IllegalArgumentException if the queue pair was made without receives
+   * @throws IllegalArgumentException if the queue pair was made without receives, or they are those
+   *     of a shared receive queue
    * @throws IllegalStateException if this or a region is closed; nothing was taken
    * @wraps {@code ibv_post_recv}; verbs.h
    */
@@ -132,10 +138,20 @@ public final class VerbsQueuePair extends NativeResource {
   /**
    * How many receive requests may be in flight.
    *
-   * @return as granted by the device; 0 if it was made without
+   * @return as granted by the device; 0 if it was made without, or they are those of a shared
+   *     receive queue
    */
   public int receiveDepth() {
     return ledgers.receives().depth();
+  }
+
+  /**
+   * Where its receive requests are, if it has no queue for them of its own.
+   *
+   * @return the shared receive queue, open as long as this is
+   */
+  public Optional<VerbsSharedReceiveQueue> sharedReceiveQueue() {
+    return Optional.ofNullable(shared);
   }
 
   /**
@@ -185,7 +201,8 @@ public final class VerbsQueuePair extends NativeResource {
 
   /**
    * Gives up what is in flight: the queue pair goes to the error state, and its requests of both
-   * kinds complete as flushed. There is no way back; close it.
+   * kinds complete as flushed. Those of a shared receive queue stay there for others, but for one
+   * that this has begun with. There is no way back; close it.
    *
    * @throws VerbsException if the device refuses
    * @throws IllegalStateException if this is closed

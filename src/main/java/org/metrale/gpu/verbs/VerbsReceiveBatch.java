@@ -4,9 +4,9 @@ import java.util.Objects;
 import org.metrale.gpu.verbs.VerbsWorkCalls.Linked;
 
 /**
- * Receive requests on their way to a queue pair: room for what its peer sends. Each is used for one
- * message of the peer, or for one of its writes with immediate data, in the order in which they
- * were posted.
+ * Receive requests on their way to a queue pair, or to a queue that several of them share: room for
+ * what a peer sends. Each is used for one message of a peer, or for one of its writes with
+ * immediate data, in the order in which they were posted.
  *
  * <p>A batch is filled, posted (perhaps in parts, when the queue is full) and is then empty again.
  * Nothing is allocated after it was made.
@@ -88,6 +88,11 @@ public final class VerbsReceiveBatch extends VerbsRequests {
   @Override
   int call(long pair, int count, long id) {
     return VerbsWorkCalls.postReceives(pair, firstAddress(), count, id, acceptedAddress());
+  }
+
+  /** Posts the next {@code count}, which have their ids, to a shared receive queue. */
+  int callShared(long queue, int count) {
+    return VerbsWorkCalls.postSharedReceives(queue, firstAddress(), count, acceptedAddress());
   }
 
   @Override

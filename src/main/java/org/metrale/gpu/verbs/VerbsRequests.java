@@ -11,6 +11,7 @@ import org.metrale.gpu.verbs.VerbsWorkCalls.Linked;
  * is its last two words. Those links are written once.
  */
 abstract class VerbsRequests {
+  private static final int ID = Linked.ID;
   private static final int NEXT = Linked.NEXT;
   private static final int PARTS = Linked.PARTS;
   private static final int PART_WORDS = Linked.PART_WORDS;
@@ -232,6 +233,16 @@ abstract class VerbsRequests {
   final void writeOut(int count) {
     int step = requestWords();
     copy.put(first * step, words, first * step, count * step);
+  }
+
+  /** Gives one of the next requests an id, before it is written out. */
+  final void identify(int next, long id) {
+    words[(first + next) * requestWords() + ID] = id;
+  }
+
+  /** The caller's number of one of the next requests. */
+  final long workId(int next) {
+    return workIds[first + next];
   }
 
   /** Copies the callers' numbers of the next requests, from the {@code skip}-th on. */

@@ -9,6 +9,7 @@ import org.metrale.verbs.ibv_comp_channel;
 import org.metrale.verbs.ibv_context;
 import org.metrale.verbs.ibv_cq;
 import org.metrale.verbs.ibv_qp;
+import org.metrale.verbs.ibv_srq;
 import org.metrale.verbs.metrale_ibv_async_event;
 
 /** The calls of the data path, by addresses, and those that wait for it. */
@@ -50,6 +51,7 @@ final class VerbsWorkCalls {
    * Where a request in the form of libibverbs has its fields, and its size; in words of 8 bytes.
    */
   static final class Linked {
+    static final int ID = verbs.METRALE_IBV_LINKED_ID / Long.BYTES;
     static final int NEXT = verbs.METRALE_IBV_LINKED_NEXT / Long.BYTES;
     static final int PARTS = verbs.METRALE_IBV_LINKED_PARTS / Long.BYTES;
     static final int PART_COUNT = verbs.METRALE_IBV_LINKED_PART_COUNT / Long.BYTES;
@@ -98,6 +100,10 @@ final class VerbsWorkCalls {
     return queue.address();
   }
 
+  static long address(ibv_srq queue) {
+    return queue.address();
+  }
+
   /** A zeroed buffer in the platform's byte order. */
   static ByteBuffer buffer(int bytes) {
     return ByteBuffer.allocateDirect(bytes).order(ByteOrder.nativeOrder());
@@ -118,6 +124,11 @@ final class VerbsWorkCalls {
   /** As {@link #post}, for the receive queue. */
   static int postReceives(long pair, long requests, int count, long id, long accepted) {
     return verbs.metrale_ibv_post_recv_linked(pair, requests, count, id, WorkLedger.STEP, accepted);
+  }
+
+  /** As {@link #post}, for a shared receive queue; the requests have their ids. */
+  static int postSharedReceives(long queue, long requests, int count, long accepted) {
+    return verbs.metrale_ibv_post_srq_recv_linked(queue, requests, count, accepted);
   }
 
   /** The opcode that does the same with immediate data; negative if there is none. */
@@ -213,7 +224,8 @@ final class VerbsWorkCalls {
                   VerbsCalls.text(
                       to -> verbs.metrale_ibv_event_type_str(event.event_type(), to, to.length))),
               event.port_num(),
-              event.qp_num());
+              event.qp_num(),
+              (int) event.srq_context());
       verbs.metrale_ibv_ack_async_event(event);
       return out;
     }

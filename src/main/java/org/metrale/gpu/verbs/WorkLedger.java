@@ -38,6 +38,9 @@ final class WorkLedger {
   /** Where this is among its completion queue's; set when it is added there. */
   private int place;
 
+  /** The queue pair's number, once it has one. */
+  private volatile int pair;
+
   private long posted;
   private long retired;
   private long holdsBegun;
@@ -55,6 +58,14 @@ final class WorkLedger {
 
   void placeAt(int newPlace) {
     place = newPlace;
+  }
+
+  void pairNumber(int number) {
+    pair = number;
+  }
+
+  boolean isOf(int pairNumber) {
+    return pair == pairNumber;
   }
 
   static int placeOf(long id) {
@@ -90,19 +101,19 @@ final class WorkLedger {
   }
 
   /** Posts what the credits allow; the number taken, or {@link #ENDED}. */
-  int post(long pair, VerbsRequests batch) {
+  int post(long queue, VerbsRequests batch) {
     if (!lock.enter()) {
       return ENDED;
     }
     try {
       int count = Math.min(batch.size(), depth - (int) (posted - retired));
-      return count > 0 ? postInside(pair, batch, count) : 0;
+      return count > 0 ? postInside(queue, batch, count) : 0;
     } finally {
       lock.leave();
     }
   }
 
-  private int postInside(long pair, VerbsRequests batch, int count) {
+  private int postInside(long queue, VerbsRequests batch, int count) {
     batch.writeOut(count);
     int at = (int) posted & mask;
     int untilEnd = Math.min(count, workIds.length - at);
@@ -111,7 +122,7 @@ final class WorkLedger {
       batch.copyWorkIds(untilEnd, workIds, 0, count - untilEnd);
     }
     hold(batch, count);
-    int code = batch.call(pair, count, idOf(posted));
+    int code = batch.call(queue, count, idOf(posted));
     if (code == count) {
       posted += count;
       batch.taken(count);
@@ -243,7 +254,8 @@ final class WorkLedger {
         + ": nothing that it completes can be trusted; close it";
   }
 
-  private void failed(VerbsCompletions completions, int index) {
+  /** Takes note of a request that was not done. */
+  void failed(VerbsCompletions completions, int index) {
     if (firstError.get() == null && completions.status(index) != VerbsWorkCalls.FLUSHED) {
       firstError.set(completions.rawFailure(index));
       completions.failed(index, null);

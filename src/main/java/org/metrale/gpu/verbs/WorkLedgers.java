@@ -9,7 +9,11 @@ final class WorkLedgers {
   private final WorkLedger sends;
   private final WorkLedger receives;
 
-  WorkLedgers(int sendDepth, int receiveDepth) {
+  /** The shared receive queue's; null if the queue pair has one of its own. */
+  private final SharedLedger shared;
+
+  WorkLedgers(int sendDepth, int receiveDepth, SharedLedger shared) {
+    this.shared = shared;
     this.sends = new WorkLedger(sendDepth, firstError);
     this.receives = new WorkLedger(receiveDepth, firstError);
   }
@@ -22,7 +26,18 @@ final class WorkLedgers {
     return receives;
   }
 
-  /** How many completions there may be at the same time. */
+  /** The shared receive queue's; null if there is none. */
+  SharedLedger shared() {
+    return shared;
+  }
+
+  /** Tells them whose they are. */
+  void pairNumber(int number) {
+    sends.pairNumber(number);
+    receives.pairNumber(number);
+  }
+
+  /** How many completions of its own there may be at the same time. */
   int depth() {
     return sends.depth() + receives.depth();
   }
@@ -36,7 +51,9 @@ final class WorkLedgers {
   int post(long pair, VerbsReceiveBatch batch) {
     if (receives.depth() == 0) {
       throw new IllegalArgumentException(
-          "the queue pair was made without receives: VerbsQueueSettings.withReceives");
+          shared != null
+              ? "the queue pair's receives are those of shared receive queue " + shared.number()
+              : "the queue pair was made without receives: VerbsQueueSettings.withReceives");
     }
     return receives.post(pair, batch);
   }

@@ -11,11 +11,11 @@
  * org.metrale.gpu.verbs.VerbsWorkBatch} and found again in {@link
  * org.metrale.gpu.verbs.VerbsCompletions}, both made once and used again and again; room for what
  * the peer sends is posted from a {@link org.metrale.gpu.verbs.VerbsReceiveBatch}, also before the
- * connection.
+ * connection, to the queue pair or to a {@link org.metrale.gpu.verbs.VerbsSharedReceiveQueue} of
+ * several.
  *
- * <p><b>What not:</b> no shared receive queues: each queue pair has receives of its own, whose
- * completions come in the order of their posts, which a shared queue's do not. No datagrams, memory
- * windows or fences between requests, and one range of memory a request.
+ * <p><b>What not:</b> no datagrams, memory windows or fences between requests, and one range of
+ * memory a request.
  *
  * <p><b>Layers:</b> uses {@code org.metrale.gpu}, {@code org.metrale.gpu.cuda} for the memory of
  * GPUs, its own generated package and JavaCPP; only the classes called {@code Verbs...Calls} call

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -84,27 +83,6 @@ final class VerbsRefusalTest {
       VerbsCompletions done = VerbsCompletions.allocate(1);
       assertEquals(1, client.completions.await(done, LIMIT));
       assertTrue(done.isSuccess(0));
-    }
-  }
-
-  @Test
-  void memoryMayBeWrittenOutOfOrderIfThatIsAskedFor() throws Exception {
-    VerbsEnd[] ends = pair();
-    try (VerbsEnd client = ends[0];
-        VerbsEnd server = ends[1]) {
-      VerbsAccess relaxed = VerbsAccess.LOCAL_WRITE.and(VerbsAccess.RELAXED_ORDERING);
-      VerbsMemoryRegion far = server.memory(64, VerbsAccess.REMOTE_READ);
-      VerbsMemoryRegion near = client.memory(64, relaxed);
-      far.write(3, ByteBuffer.wrap(new byte[] {9}));
-      VerbsWorkBatch batch = VerbsWorkBatch.allocate(1);
-      batch.read(1, near, 0, 8, far.address(), far.rkey());
-      client.pair.post(batch);
-      VerbsCompletions done = VerbsCompletions.allocate(1);
-      assertEquals(1, client.completions.await(done, LIMIT));
-      assertTrue(done.isSuccess(0));
-      ByteBuffer byte3 = ByteBuffer.allocate(1);
-      near.read(3, byte3);
-      assertEquals(9, byte3.get(0));
     }
   }
 

@@ -53,6 +53,9 @@ final class VerbsStuckDeviceTest {
     "ibv_create_comp_channel hang, ibv_create_cq",
     "ibv_create_cq hang, ibv_create_cq",
     "ibv_reg_mr hang, ibv_reg_mr",
+    "ibv_create_srq hang, ibv_create_srq",
+    "ibv_modify_srq hang, ibv_modify_srq",
+    "ibv_query_srq hang, ibv_query_srq",
     "ibv_create_qp hang, ibv_create_qp",
     "ibv_modify_qp call=1 hang, ibv_create_qp",
     "ibv_modify_qp call=2 hang, ibv_modify_qp",
@@ -68,6 +71,7 @@ final class VerbsStuckDeviceTest {
   @ParameterizedTest
   @CsvSource({
     "ibv_destroy_qp, 2",
+    "ibv_destroy_srq, 1",
     "ibv_dereg_mr, 1",
     "ibv_destroy_cq, 0",
     "ibv_destroy_comp_channel, 0",
@@ -116,6 +120,10 @@ final class VerbsStuckDeviceTest {
       VerbsCompletionQueue queue = VerbsCompletionQueue.open(device, 8);
       open.push(queue);
       open.push(VerbsMemoryRegion.allocate(domain, 4096, VerbsAccess.LOCAL_WRITE));
+      VerbsSharedReceiveQueue shared = VerbsSharedReceiveQueue.open(domain, 8);
+      open.push(shared);
+      shared.armLimit(5);
+      assertEquals(5, shared.limit());
       VerbsPreparedQueuePair prepared =
           VerbsPreparedQueuePair.open(
               domain,
@@ -150,12 +158,16 @@ final class VerbsStuckDeviceTest {
         "ibv_alloc_pd call=1",
         "ibv_create_cq call=1",
         "ibv_reg_mr call=1",
+        "ibv_create_srq call=1",
+        "ibv_modify_srq call=1",
+        "ibv_query_srq call=1",
         "ibv_create_qp call=1",
         "ibv_modify_qp call=1",
         "ibv_modify_qp call=2",
       })
   void whatComesTooLateIsClosed(String call) throws Exception {
-    String limits = "ibv.max_pd = 1; ibv.max_cq = 1; ibv.max_mr = 1; ibv.max_qp = 1; ";
+    String limits =
+        "ibv.max_pd = 1; ibv.max_cq = 1; ibv.max_mr = 1; ibv.max_qp = 1; ibv.max_srq = 1; ";
     ForkedJvm.Result said =
         SoftwareHost.running(
                 folder, limits + "fault = ibverbs." + call + " block=1500", LateProbe.class)

@@ -46,7 +46,6 @@ final class VerbsUnusualHostTest {
     "LITTLE_INLINE, ibv.max_inline_bytes = 20",
     "FORKS, ibv.devices = 2",
     "LATE_FORKS, fault = ibverbs.ibv_fork_init code=22",
-    "NO_PAGING, ibv.devices = 2",
     "LOCKED_MEMORY, ibv.memlock = 100000",
   })
   void isMadeTheBestOf(Case what, String configuration, @TempDir Path folder) throws Exception {
@@ -260,18 +259,6 @@ final class VerbsUnusualHostTest {
       void run() {
         VerbsException e = assertThrows(VerbsException.class, VerbsLibrary::protectForks);
         assertEquals("EINVAL", e.symbol());
-      }
-    },
-    /** Pages that are fetched on demand are refused, not taken for others. */
-    NO_PAGING {
-      @Override
-      void run() throws Exception {
-        VerbsAccess access = VerbsAccess.LOCAL_WRITE.and(VerbsAccess.ON_DEMAND);
-        try (Two two = new Two(VerbsPath.DEFAULT)) {
-          VerbsException e =
-              assertThrows(VerbsException.class, () -> two.client.memory(4096, access));
-          assertTrue(e.getMessage().contains("access=local read, local write, on demand"));
-        }
       }
     },
     /** Each cause has a code and a remedy of its own. */
