@@ -33,6 +33,9 @@ public final class VerbsCompletionQueue extends NativeResource {
 
   private final LedgerTable ledgers;
 
+  /** What comes before all that is polled; null for nothing. */
+  private KeptCompletions kept;
+
   /** Guards who waits. */
   private final Object waitingLock = new Object();
 
@@ -111,6 +114,12 @@ public final class VerbsCompletionQueue extends NativeResource {
     enter();
     try {
       into.filled(0);
+      if (kept != null) {
+        int count = takeKept(into);
+        if (count > 0) {
+          return count;
+        }
+      }
       long found = VerbsWorkCalls.poll(address, into.address(), into.capacity(), WorkLedger.STEP);
       int count = (int) found;
       if (count <= 0) {
@@ -239,6 +248,33 @@ public final class VerbsCompletionQueue extends NativeResource {
     } finally {
       lock.leave();
     }
+  }
+
+  /**
+   * Takes what is there now to be given out later: a queue pair takes its completions along when it
+   * is destroyed, but those of shared requests are not its own.
+   */
+  void keep() {
+    enter();
+    try {
+      kept = kept == null ? new KeptCompletions() : kept;
+      kept.takeAll(address);
+    } finally {
+      lock.leave();
+    }
+  }
+
+  /** The oldest of those that fit; 0 if none of what was kept is left or is anybody's. */
+  private int takeKept(VerbsCompletions into) {
+    while (!kept.isEmpty()) {
+      kept.moveTo(into);
+      int count = ledgers.distribute(into, into.size());
+      if (count > 0) {
+        return count;
+      }
+    }
+    kept = null;
+    return 0;
   }
 
   /** Forgets a shared receive queue, if this is open. */

@@ -221,6 +221,12 @@ public final class VerbsCompletions {
     flawed = false;
   }
 
+  /** Has what another list has, from {@code from} on. */
+  void copyOf(VerbsCompletions other, int from, int count) {
+    buffer.put(0, other.buffer, from * COMPLETION_BYTES, count * COMPLETION_BYTES);
+    filled(count);
+  }
+
   /** Takes some out; the number that is left. */
   int drop(int from, int to) {
     int bytes = (size - to) * COMPLETION_BYTES;

@@ -247,6 +247,9 @@ public final class VerbsQueuePair extends NativeResource {
 
   private void destroy() {
     try {
+      if (shared != null) {
+        queue.keep();
+      }
       ledgers.destroy(handle);
     } finally {
       queue.remove(ledgers);

@@ -16,10 +16,11 @@ import org.metrale.verbs.ibv_srq;
  *
  * <p><b>Failures:</b> a queue pair that fails leaves the requests here to the others, and completes
  * as flushed only one that it had begun with. Those that it has used are known by their
- * completions: to lose none, end it with {@link VerbsQueuePair#abort()}, wait for {@link
- * VerbsEventType#QUEUE_PAIR_LAST_RECEIVE_REACHED} (which Soft-RoCE of Linux 6.1 does not tell),
- * take its completions and close it then. A request whose completion is gone with its queue pair
- * counts as in flight until this is closed.
+ * completions, which can still be taken when it is closed, but for what comes just then: to lose
+ * none, end it with {@link VerbsQueuePair#abort()}, wait for {@link
+ * VerbsEventType#QUEUE_PAIR_LAST_RECEIVE_REACHED} (which Soft-RoCE of Linux 6.1 does not tell), and
+ * close it then. A request whose completion is gone with its queue pair counts as in flight until
+ * this is closed.
  *
  * <p><b>Back-pressure:</b> as many requests are in flight as the queue is deep; {@link #post} takes
  * what fits and leaves the rest in the batch. Places come free when completions are taken off the
