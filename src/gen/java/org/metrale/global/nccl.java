@@ -770,7 +770,10 @@ public static native @NoException(true) int metrale_nccl_submit_owned(@Cast("int
                                             @Cast("int64_t") long recv, @Cast("int64_t") long count, @Cast("int64_t") long slot,
                                             @Cast("int64_t") long generation);
 
-/* The same on the stream that this owner named last. */
+/*
+ * The same on the stream that this owner named last. The usual case is attached and needs no fence;
+ * it is apart from the others so that it lives in registers.
+ */
 public static native @NoException(true) int metrale_nccl_submit_again(@Cast("int64_t") long what, @Cast("int64_t") long rank, @Cast("int64_t") long epoch, @Cast("int64_t") long send,
                                             @Cast("int64_t") long recv, @Cast("int64_t") long count);
 
