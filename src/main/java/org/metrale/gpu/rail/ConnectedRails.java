@@ -35,14 +35,20 @@ import org.metrale.gpu.wire.ServerFrame;
  *
  * <p><b>Deadlines:</b> a request cannot be called back. A transfer that is given up, by its
  * deadline, by an interrupt or by a failure, takes the rails down that have pieces of it, and its
- * memory cannot be closed until they are. A write that was given up may still change the peer's
- * memory for a moment: what is written to the same place at once may be undone by it.
+ * memory cannot be closed until they are. Posting and polling have no time of their own: where such
+ * a call of a device does not return, only the thread that made it is kept, which may be one that
+ * waits for a transfer; whoever else waits is told at most a second after the deadline. A write
+ * that was given up may still change the peer's memory for a moment: what is written to the same
+ * place at once may be undone by it.
  *
  * <p><b>Cleanup:</b> {@link #close()} is refused while a thread waits for a transfer; transfers
  * nobody waits for fail. A device that is stuck is given five seconds; what it may still use stays
  * allocated, and the close says so.
  */
 public final class ConnectedRails extends NativeResource {
+  /** How long devices may take to give up their queue pairs at the end. */
+  private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
+
   private final RailClient client;
   private final RailSet rails;
   private final TransferEngine engine;
@@ -351,8 +357,9 @@ public final class ConnectedRails extends NativeResource {
   protected void free() {
     rails.remove(events);
     recovery.close();
-    boolean isOver = engine.close();
-    driver.close();
+    Deadline deadline = Deadline.after(CLOSE_LIMIT);
+    boolean isOver = engine.close(deadline);
+    driver.close(deadline);
     connections.hangUp();
     if (!isOver) {
       throw new IllegalStateException(

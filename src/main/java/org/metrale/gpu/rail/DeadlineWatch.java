@@ -22,7 +22,8 @@ import java.util.concurrent.atomic.AtomicReference;
 final class DeadlineWatch implements Runnable {
   private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-  private static final ScheduledThreadPoolExecutor TIMER = timer();
+  /** For short looks; its thread ends when there is nothing to look at. */
+  static final ScheduledThreadPoolExecutor TIMER = timer();
 
   private enum Outcome {
     RUNNING,
@@ -151,7 +152,7 @@ final class DeadlineWatch implements Runnable {
         new ScheduledThreadPoolExecutor(
             1,
             task -> {
-              Thread thread = new Thread(task, "metrale-handshake-timer");
+              Thread thread = new Thread(task, "metrale-rail-timer");
               thread.setDaemon(true);
               return thread;
             });

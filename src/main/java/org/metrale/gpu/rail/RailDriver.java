@@ -72,15 +72,25 @@ final class RailDriver {
     }
   }
 
-  void close() {
+  /** Ends it; waits for the thread, unless that is in a call that does not return. */
+  void close(Deadline deadline) {
+    boolean interrupted = false;
     lock.lock();
     try {
       closed = true;
-      while (thread != null && !thread.equals(Thread.currentThread())) {
-        ended.awaitUninterruptibly();
+      long left = 1;
+      while (thread != null && !thread.equals(Thread.currentThread()) && left > 0) {
+        try {
+          left = ended.awaitNanos(deadline.remainingNanos(System.nanoTime()));
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
       }
     } finally {
       lock.unlock();
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
   }
 }

@@ -53,6 +53,9 @@ public final class RailTransfer {
 
   private volatile long doneBytes;
 
+  /** Whether it was failed from outside, so that rails may still be at it. */
+  private volatile boolean abandoned;
+
   RailTransfer(Order order, StripePlan plan, Deadline deadline) {
     this.order = order;
     this.plan = plan;
@@ -168,11 +171,23 @@ public final class RailTransfer {
     result.completeExceptionally(cause);
   }
 
+  /** Fails it from outside the engine, whose step does not come to an end. */
+  void abandon(Throwable cause) {
+    if (!result.isDone()) {
+      abandoned = true;
+      result.completeExceptionally(cause);
+    }
+  }
+
+  boolean isAbandoned() {
+    return abandoned;
+  }
+
   int piecesOut() {
     return piecesOut;
   }
 
-  private void unpinIfOver() {
+  void unpinIfOver() {
     if (piecesOut == 0 && (unsettledBytes == 0 || result.isDone())) {
       unpin();
     }

@@ -3,14 +3,14 @@ package org.metrale.gpu.rail;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.rail.RailException.Reason;
 import org.metrale.gpu.rail.RailTransfer.Direction;
-import org.metrale.gpu.verbs.VerbsException;
 import org.metrale.gpu.verbs.VerbsWorkException;
-import org.metrale.gpu.verbs.VerbsWorkStatus;
 
 /**
  * Deals pieces of transfers to rails and takes them back, one short step at a time.
@@ -18,12 +18,12 @@ import org.metrale.gpu.verbs.VerbsWorkStatus;
  * <p>Whoever waits takes steps: a blocking caller itself, else the driver's thread. No step waits
  * for anything, so that no rail can hold up another.
  */
-final class TransferEngine implements RailLink.Owner {
+final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
   /** A piece that fails on this many rails in a row is itself what is wrong. */
   private static final int MOST_FAILURES = 4;
 
-  /** How long devices may take to give up their queue pairs at the end. */
-  private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
+  /** How long a step may be waited for by who has no deadline. */
+  private static final Duration STEP_LIMIT = Duration.ofSeconds(5);
 
   private final ReentrantLock lock = new ReentrantLock();
   private final String peer;
@@ -31,10 +31,11 @@ final class TransferEngine implements RailLink.Owner {
   /** Called with the lock held when a rail has failed. */
   private final Consumer<RailLink> onFailed;
 
-  private final List<RailTransfer> transfers = new ArrayList<>();
+  /** Anybody adds to them; else they are changed with the lock held. */
+  private final List<RailTransfer> transfers = new CopyOnWriteArrayList<>();
 
-  /** One a rail, the first rail first. */
-  private final List<RailLink> links = new ArrayList<>();
+  /** One a rail, the first rail first; another list when one is replaced. */
+  private volatile List<RailLink> links = List.of();
 
   /** Written pieces that failed, the first to be due first. */
   private final RestingPieces resting = new RestingPieces();
@@ -42,7 +43,8 @@ final class TransferEngine implements RailLink.Owner {
   /** Whether lost rails can come back. */
   private final boolean recovering;
 
-  private boolean closed;
+  private final StepWatch watch = new StepWatch(this);
+  private volatile boolean closed;
   private int nextTransfer;
   private final RailChoice choice = new RailChoice();
 
@@ -54,12 +56,7 @@ final class TransferEngine implements RailLink.Owner {
 
   /** Begins with these rails. */
   void begin(List<RailLink> first) {
-    lock.lock();
-    try {
-      links.addAll(first);
-    } finally {
-      lock.unlock();
-    }
+    links = List.copyOf(first);
   }
 
   /** Puts rails in place of those that are down; false if it was too late, and they are closed. */
@@ -67,10 +64,12 @@ final class TransferEngine implements RailLink.Owner {
     lock.lock();
     try {
       if (closed) {
-        closeAll(fresh);
+        boolean unused = closeAll(fresh, Deadline.after(STEP_LIMIT));
         return false;
       }
-      fresh.forEach(link -> links.set(link.rail(), link));
+      List<RailLink> now = new ArrayList<>(links);
+      fresh.forEach(link -> now.set(link.rail(), link));
+      links = List.copyOf(now);
       return true;
     } finally {
       lock.unlock();
@@ -78,32 +77,30 @@ final class TransferEngine implements RailLink.Owner {
   }
 
   List<RailLink> links() {
-    lock.lock();
-    try {
-      return List.copyOf(links);
-    } finally {
-      lock.unlock();
-    }
+    return links;
   }
 
+  /** Takes no lock: a step that does not come to an end keeps nobody from asking. */
   void submit(RailTransfer transfer) {
-    lock.lock();
-    try {
-      if (closed) {
-        transfer.fail(failure(Reason.CLOSED, -1, transfer, null));
-        return;
-      }
-      transfers.add(transfer);
-    } finally {
-      lock.unlock();
+    transfers.add(transfer);
+    watch.look();
+    if (closed) {
+      abandon(transfer, failure(Reason.CLOSED, -1, transfer, null));
     }
   }
 
   /** Ends a transfer that the caller has given up. */
   void cancel(RailTransfer transfer) {
-    lock.lock();
+    abandon(transfer, failure(Reason.CANCELLED, -1, transfer, null));
+  }
+
+  private void abandon(RailTransfer transfer, RailException why) {
+    if (!StepWatch.tryLock(lock, Deadline.after(STEP_LIMIT))) {
+      transfer.abandon(why);
+      return;
+    }
     try {
-      end(transfer, failure(Reason.CANCELLED, -1, transfer, null));
+      end(transfer, why);
     } finally {
       lock.unlock();
     }
@@ -111,7 +108,9 @@ final class TransferEngine implements RailLink.Owner {
 
   /** Does something with one of the present rails. */
   void with(int rail, Consumer<RailLink> action) {
-    lock.lock();
+    if (!StepWatch.tryLock(lock, Deadline.after(STEP_LIMIT))) {
+      throw new IllegalStateException("a call of a device of the rails does not return");
+    }
     try {
       action.accept(links.get(rail));
     } finally {
@@ -163,13 +162,36 @@ final class TransferEngine implements RailLink.Owner {
   private boolean step() {
     boolean moved = false;
     long now = System.nanoTime();
-    for (int i = 0; i < links.size(); i++) {
-      moved |= step(links.get(i), now);
+    watch.begin(now);
+    try {
+      List<RailLink> present = links;
+      for (int i = 0; i < present.size(); i++) {
+        watch.at(i);
+        moved |= step(present.get(i), now);
+      }
+      resting.wake(now);
+      moved |= deal(present);
+      sweep(now);
+      return moved;
+    } finally {
+      watch.end();
     }
-    resting.wake(now);
-    moved |= deal();
-    sweep(now);
-    return moved;
+  }
+
+  @Override
+  public boolean isWatched() {
+    return !closed && !transfers.isEmpty();
+  }
+
+  @Override
+  public void stuck(IllegalStateException why) {
+    long now = System.nanoTime();
+    for (RailTransfer transfer : transfers) {
+      if (transfer.isLate(now) && !transfer.isDone()) {
+        // Who hears of it is not to hold up the others.
+        BoundedCall.run(() -> transfer.abandon(failure(Reason.DEADLINE_PASSED, -1, transfer, why)));
+      }
+    }
   }
 
   private static void giveBack(RailPiece piece) {
@@ -183,14 +205,14 @@ final class TransferEngine implements RailLink.Owner {
   }
 
   /** Gives pieces to rails until pieces or room are used up. */
-  private boolean deal() {
+  private boolean deal(List<RailLink> present) {
     boolean dealt = false;
     while (true) {
       RailTransfer transfer = nextTransfer();
       RailLink link =
           transfer == null
               ? null
-              : choice.laneFor(links, transfer.nextPieceBytes(), transfer.piecesLeft());
+              : choice.laneFor(present, transfer.nextPieceBytes(), transfer.piecesLeft());
       if (link == null) {
         break;
       }
@@ -203,8 +225,9 @@ final class TransferEngine implements RailLink.Owner {
       dealt = true;
     }
     if (dealt) {
-      for (int i = 0; i < links.size(); i++) {
-        links.get(i).flush();
+      for (int i = 0; i < present.size(); i++) {
+        watch.at(i);
+        present.get(i).flush();
       }
     }
     return dealt;
@@ -236,7 +259,11 @@ final class TransferEngine implements RailLink.Owner {
       } else if (!transfer.isDone() && !alive) {
         end(transfer, failure(Reason.RAILS_LOST, -1, transfer, lastFault()));
       }
+      if (transfer.isAbandoned()) {
+        failRailsOf(transfer, new IllegalStateException("given up when it was late"));
+      }
       if (transfer.isDone() && !closed) {
+        transfer.unpinIfOver();
         transfers.remove(i);
       }
     }
@@ -251,9 +278,13 @@ final class TransferEngine implements RailLink.Owner {
       return;
     }
     transfer.fail(why);
+    failRailsOf(transfer, new IllegalStateException("given up after: " + why.getMessage()));
+  }
+
+  private void failRailsOf(RailTransfer transfer, IllegalStateException why) {
     for (RailLink link : links) {
       if (link.carries(transfer)) {
-        link.fail(new IllegalStateException("given up after: " + why.getMessage()));
+        link.fail(why);
       }
     }
   }
@@ -284,40 +315,18 @@ final class TransferEngine implements RailLink.Owner {
       resting.add(piece, link);
     }
     if (isHopeless) {
-      Reason why = isPeers(cause) ? Reason.PEER_REFUSED : Reason.LOCAL_FAULT;
+      Reason why = Refusal.isPeers(cause) ? Reason.PEER_REFUSED : Reason.LOCAL_FAULT;
       transfer.fail(failure(why, link.rail(), piece, cause));
     }
   }
 
-  private static boolean isPeers(VerbsWorkException cause) {
-    return cause != null && cause.status().side().equals(VerbsWorkStatus.Side.PEER);
-  }
-
   /** Whether another try would come to the same, or there is nothing left to try it on. */
   private boolean isHopeless(RailLink link, RailPiece piece, VerbsWorkException cause) {
-    // Other refusals may be about the connection: Soft-RoCE answers a late packet with 9.
-    boolean isCertain =
-        isRequestFault(cause)
-            || (cause != null && cause.status().equals(VerbsWorkStatus.REMOTE_ACCESS));
-    boolean isLast = isPeers(cause) && !recovering && links.stream().noneMatch(RailLink::isActive);
-    return isCertain
+    boolean isLast =
+        Refusal.isPeers(cause) && !recovering && links.stream().noneMatch(RailLink::isActive);
+    return Refusal.isCertain(cause)
         || isLast
-        || (isOfThePiece(link, cause) && piece.failedAgain() >= MOST_FAILURES);
-  }
-
-  /** Whether it may be this piece that is wrong, and not just the rail that it was on. */
-  private static boolean isOfThePiece(RailLink link, VerbsWorkException cause) {
-    if (cause == null) {
-      return link.fault().reason() instanceof VerbsException;
-    }
-    return !cause.status().equals(VerbsWorkStatus.FLUSHED)
-        && !cause.status().side().equals(VerbsWorkStatus.Side.PATH);
-  }
-
-  /** Whether the request itself is wrong, so that no other rail could do it. */
-  private static boolean isRequestFault(VerbsWorkException cause) {
-    return cause != null
-        && (cause.status().equals(VerbsWorkStatus.LOCAL_PROTECTION) || cause.code() == 1);
+        || (Refusal.isOfThePiece(link, cause) && piece.failedAgain() >= MOST_FAILURES);
   }
 
   /** Its memory stays registered for ever, rather than be written to when it is somebody else's. */
@@ -367,8 +376,12 @@ final class TransferEngine implements RailLink.Owner {
   }
 
   /** Ends everything; nothing of this touches memory any more, unless a device is stuck. */
-  boolean close() {
-    lock.lock();
+  boolean close(Deadline deadline) {
+    if (!StepWatch.tryLock(lock, deadline)) {
+      closed = true;
+      transfers.forEach(one -> one.abandon(failure(Reason.CLOSED, -1, one, null)));
+      return false;
+    }
     try {
       closed = true;
       for (RailTransfer transfer : transfers) {
@@ -376,7 +389,7 @@ final class TransferEngine implements RailLink.Owner {
           transfer.fail(failure(Reason.CLOSED, -1, transfer, null));
         }
       }
-      boolean isOver = closeAll(links);
+      boolean isOver = closeAll(links, deadline);
       resting.giveBackAll();
       transfers.clear();
       return isOver;
@@ -385,9 +398,8 @@ final class TransferEngine implements RailLink.Owner {
     }
   }
 
-  private static boolean closeAll(List<RailLink> all) {
+  private static boolean closeAll(List<RailLink> all, Deadline deadline) {
     all.forEach(RailLink::beginClose);
-    Deadline deadline = Deadline.after(CLOSE_LIMIT);
     boolean isOver = true;
     for (RailLink link : all) {
       isOver &= link.awaitClose(deadline);
