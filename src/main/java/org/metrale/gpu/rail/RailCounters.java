@@ -8,18 +8,18 @@ final class RailCounters {
   private final long[] carriedBefore;
   private final long[] failures;
 
-  /** Null before the first; what one says may change a moment later. */
-  private final Throwable[] lastFaults;
+  /** Null before the first; one may know more a moment later. */
+  private final RailFault[] lastFaults;
 
   RailCounters(int rails) {
     carriedBefore = new long[rails];
     failures = new long[rails];
-    lastFaults = new Throwable[rails];
+    lastFaults = new RailFault[rails];
   }
 
   synchronized void failed(RailLink link) {
     failures[link.rail()]++;
-    lastFaults[link.rail()] = link.fault().reason();
+    lastFaults[link.rail()] = link.fault();
   }
 
   /** These links are out of use; what they carried stays counted. */
@@ -40,7 +40,9 @@ final class RailCounters {
               link.state(),
               carriedBefore[rail] + link.carriedBytes(),
               failures[rail],
-              lastFaults[rail] == null ? "" : String.valueOf(lastFaults[rail].getMessage())));
+              lastFaults[rail] == null
+                  ? ""
+                  : String.valueOf(lastFaults[rail].reason().getMessage())));
     }
     return List.copyOf(out);
   }
