@@ -143,7 +143,7 @@ public final class ConnectedRails extends NativeResource {
    * @param rail which one, from 0
    * @param why a reason for {@link RailStatus#lastFault()}
    * @throws IndexOutOfBoundsException if there is no such rail
-   * @throws IllegalStateException if this is closed
+   * @throws IllegalStateException if this is closed, or a call of a device does not return
    */
   public void takeDown(int rail, String why) {
     Objects.requireNonNull(why, "why");

@@ -68,7 +68,8 @@ public final class RailTransfer {
    *
    * @return completes when all bytes have arrived, or fails with a {@link RailException};
    *     dependents run on the thread that drives the rails and must not wait: there a blocking
-   *     transfer is an {@link IllegalStateException}, another in the background is not
+   *     transfer is an {@link IllegalStateException}, another in the background is not. If that
+   *     thread is in a call that does not return, they run on another
    */
   public CompletionStage<Void> stage() {
     return result.minimalCompletionStage();

@@ -259,10 +259,12 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
       } else if (!transfer.isDone() && !alive) {
         end(transfer, failure(Reason.RAILS_LOST, -1, transfer, lastFault()));
       }
+      boolean isOver = transfer.isDone();
+      // Looked at after that: one that is failed from outside just now stays for the next step.
       if (transfer.isAbandoned()) {
         failRailsOf(transfer, new IllegalStateException("given up when it was late"));
       }
-      if (transfer.isDone() && !closed) {
+      if (isOver && !closed) {
         transfer.unpinIfOver();
         transfers.remove(i);
       }
@@ -384,11 +386,8 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
     }
     try {
       closed = true;
-      for (RailTransfer transfer : transfers) {
-        if (!transfer.isDone()) {
-          transfer.fail(failure(Reason.CLOSED, -1, transfer, null));
-        }
-      }
+      // Also those that were told of their end meanwhile: it lets go of memory that no rail has.
+      transfers.forEach(one -> one.fail(failure(Reason.CLOSED, -1, one, null)));
       boolean isOver = closeAll(links, deadline);
       resting.giveBackAll();
       transfers.clear();

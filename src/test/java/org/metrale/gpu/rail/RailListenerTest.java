@@ -105,20 +105,69 @@ final class RailListenerTest {
       ConnectedRails rails = host.connect(host.client().inPiecesOf(4096));
       RailMemory memory = host.memory(LENGTH);
       RailTransfer other = rails.readAsync(memory, 0, START, LENGTH, TERMS);
+      CountDownLatch closed = new CountDownLatch(1);
       RailTransfer transfer =
-          rails.readAsync(memory, 0, START, LENGTH, TERMS.telling(done -> rails.close()));
+          rails.readAsync(
+              memory, 0, START, LENGTH, TERMS.telling(done -> closeAndTell(rails, closed)));
       CompletionException e =
           assertThrows(
               CompletionException.class, () -> transfer.stage().toCompletableFuture().join());
       assertEquals(Reason.CLOSED, ((RailException) e.getCause()).reason());
+      closed.await();
       assertTrue(rails.isClosed());
       untilClosed(memory);
       assertTrue(other.isDone());
     }
   }
 
+  /** The transfers are over before the rails are closed. */
+  private static void closeAndTell(ConnectedRails rails, CountDownLatch closed) {
+    rails.close();
+    closed.countDown();
+  }
+
+  /** The memory is free of a transfer that was told of its deadline before a rail had any of it. */
+  @Test
+  void aListenerThatTookLongMayCloseTheRails() throws Exception {
+    try (RailHost host = host(LENGTH, RailDialect.READ_ONLY)) {
+      ConnectedRails rails = host.connect(host.client().inPiecesOf(4096));
+      RailMemory memory = host.memory(LENGTH);
+      RailMemory other = host.memory(LENGTH);
+      CountDownLatch told = new CountDownLatch(1);
+      CountDownLatch closed = new CountDownLatch(1);
+      CompletableFuture<RailTransfer> late = new CompletableFuture<>();
+      RailTransfer transfer =
+          rails.readAsync(
+              memory,
+              0,
+              START,
+              LENGTH,
+              TERMS.telling(
+                  done -> {
+                    told.countDown();
+                    RailException unused = untilFailed(late.join());
+                    closeAndTell(rails, closed);
+                  }));
+      told.await();
+      TransferTerms brief = TransferTerms.within(Duration.ofMillis(1));
+      late.complete(rails.readAsync(other, 0, START, LENGTH, brief));
+      assertEquals(Reason.DEADLINE_PASSED, untilFailed(late.join()).reason());
+      assertEquals(Reason.CLOSED, untilFailed(transfer).reason());
+      closed.await();
+      untilClosed(memory);
+      untilClosed(other);
+    }
+  }
+
+  private static RailException untilFailed(RailTransfer transfer) {
+    CompletionException e =
+        assertThrows(
+            CompletionException.class, () -> transfer.stage().toCompletableFuture().join());
+    return (RailException) e.getCause();
+  }
+
   /** The listener's thread may have told of the end and not have come to it yet. */
-  private static void untilClosed(RailMemory memory) throws InterruptedException {
+  static void untilClosed(RailMemory memory) throws InterruptedException {
     while (!memory.isClosed()) {
       try {
         memory.close();
