@@ -144,15 +144,16 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
   boolean isBusy() {
     lock.lock();
     try {
-      return !transfers.isEmpty() || !resting.isEmpty() || anyFailing();
+      return !transfers.isEmpty() || !resting.isEmpty() || anyMoving();
     } finally {
       lock.unlock();
     }
   }
 
-  private boolean anyFailing() {
+  /** Also if it is for a transfer that is over: its memory waits for that. */
+  private boolean anyMoving() {
     for (RailLink link : links) {
-      if (link.state().equals(RailStatus.State.FAILING)) {
+      if (!link.isIdle() || link.state().equals(RailStatus.State.FAILING)) {
         return true;
       }
     }

@@ -1,6 +1,7 @@
 package org.metrale.gpu.rail;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -10,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -93,6 +95,49 @@ final class RailLeftoversTest {
             .succeeded();
     assertEquals("", said.value("wrong"), said::toString);
     assertEquals("0", said.value("untouched"), said::toString);
+  }
+
+  /**
+   * What other rails have of a transfer then is waited for, though nobody waits for the transfer.
+   */
+  @Test
+  void memoryIsLetGoAfterATransferThatItsListenerEnded(@TempDir Path folder) throws Exception {
+    ForkedJvm.Result said =
+        SoftwareHost.running(
+                folder, "fault = ibverbs.transfer device=1 delay=100", ListenerProbe.class)
+            .run()
+            .succeeded();
+    assertEquals("true", said.value("closed"), said::toString);
+  }
+
+  /** Ends a transfer while the second rail has pieces of it. */
+  static final class ListenerProbe {
+    private static final int BYTES = 1 << 20;
+
+    private ListenerProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      try (RailHost host =
+          new RailHost(
+              RdmaDevices.servers(), RdmaDevices.clients(), BYTES, RailDialect.READ_ONLY)) {
+        ConnectedRails connected = host.connect(host.client().inPiecesOf(4096));
+        RailMemory memory = host.memory(BYTES);
+        TransferTerms terms =
+            TransferTerms.within(RailHost.LIMIT)
+                .telling(
+                    done -> {
+                      throw new IllegalStateException("no more of this");
+                    });
+        RailTransfer transfer = connected.readAsync(memory, 0, new RailTarget(0, 0), BYTES, terms);
+        while (!transfer.isDone()) {
+          Thread.onSpinWait();
+        }
+        assertThrows(IllegalStateException.class, memory::close);
+        RailListenerTest.untilClosed(memory);
+        System.out.println("closed=" + memory.isClosed());
+      }
+    }
   }
 
   /** Reads from a peer while the second rail fails, again and again. */
