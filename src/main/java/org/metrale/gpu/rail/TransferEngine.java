@@ -61,7 +61,14 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
 
   /** Puts rails in place of those that are down; false if it was too late, and they are closed. */
   boolean replace(List<RailLink> fresh) {
-    lock.lock();
+    try {
+      lock.lockInterruptibly();
+    } catch (InterruptedException e) {
+      // By who closes the rails, while a step does not come to an end.
+      boolean unused = closeAll(fresh, Deadline.after(STEP_LIMIT));
+      Thread.currentThread().interrupt();
+      return false;
+    }
     try {
       if (closed) {
         boolean unused = closeAll(fresh, Deadline.after(STEP_LIMIT));
