@@ -321,15 +321,7 @@ public final class VerbsPreparedQueuePair extends NativeResource {
   @Override
   protected void free() {
     if (!connected) {
-      queue.device().end("ibv_destroy_qp", 0, this::destroy, keepNeeds());
-    }
-  }
-
-  private void destroy() {
-    try {
-      ledgers.destroy(handle);
-    } finally {
-      queue.remove(ledgers);
+      queue.device().end("ibv_destroy_qp", 0, () -> ledgers.destroy(handle, queue), keepNeeds());
     }
   }
 

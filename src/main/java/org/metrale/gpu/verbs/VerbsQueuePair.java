@@ -242,18 +242,7 @@ public final class VerbsQueuePair extends NativeResource {
       // What it stands on is kept for that call.
       throw new IllegalStateException(this + " is left as it is: a call does not end");
     }
-    queue.device().end("ibv_destroy_qp", 0, this::destroy, letGo);
-  }
-
-  private void destroy() {
-    try {
-      if (shared != null) {
-        queue.keep();
-      }
-      ledgers.destroy(handle);
-    } finally {
-      queue.remove(ledgers);
-    }
+    queue.device().end("ibv_destroy_qp", 0, () -> ledgers.destroy(handle, queue), letGo);
   }
 
   @Override

@@ -69,10 +69,20 @@ final class WorkLedgers {
     return receives.end() && ended;
   }
 
-  /** Destroys the queue pair; then nothing of it is in flight, and its regions are let go. */
-  void destroy(ibv_qp pair) {
-    VerbsObjectCalls.destroyQueuePair(pair);
-    sends.abandon();
-    receives.abandon();
+  /**
+   * Destroys the queue pair; then nothing of it is in flight, and its regions are let go. Also one
+   * that is half connected may have used shared requests.
+   */
+  void destroy(ibv_qp pair, VerbsCompletionQueue queue) {
+    try {
+      if (shared != null) {
+        queue.keep();
+      }
+      VerbsObjectCalls.destroyQueuePair(pair);
+      sends.abandon();
+      receives.abandon();
+    } finally {
+      queue.remove(this);
+    }
   }
 }

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.metrale.gpu.Allocation;
+import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
 import org.metrale.gpu.verbs.VerbsSharedHost.Link;
 
@@ -41,6 +42,7 @@ final class VerbsSharedUnusualTest {
     "UNENDING, fault = ibverbs.ibv_destroy_srq code=16",
     "DEAF, 'fault = ibverbs.ibv_modify_srq code=22; fault = ibverbs.ibv_query_srq code=19'",
     "FORGOTTEN, ibv.devices = 2",
+    "HALF_CONNECTED, fault = ibverbs.ibv_modify_qp call=4 code=22",
   })
   void isMadeTheBestOf(Case what, String configuration, @TempDir Path folder) throws Exception {
     String said =
@@ -178,6 +180,34 @@ final class VerbsSharedUnusualTest {
         assertEquals(
             "ibv_query_srq", assertThrows(VerbsException.class, host.shared::limit).call());
         new Rounds(host).run();
+      }
+    },
+    /** The last step of connecting is refused; the peer can send before that. */
+    HALF_CONNECTED {
+      @Override
+      @SuppressWarnings("MustBeClosed") // the host closes them
+      void run(VerbsSharedHost host) throws Exception {
+        Rounds.post(host, 1);
+        VerbsQueueSettings settings = VerbsSharedHost.SETTINGS;
+        VerbsEnd client = host.keep(new VerbsEnd(RdmaDevices.clients().get(0), settings));
+        VerbsPreparedQueuePair half =
+            host.keep(VerbsPreparedQueuePair.open(host.completions, host.shared, settings, 7));
+        VerbsRemote remote =
+            new VerbsRemote(half.number(), half.packetNumber(), half.gid().gid(), half.lid());
+        VerbsException e =
+            assertThrows(VerbsException.class, () -> half.connect(client.remote()).close());
+        assertTrue(e.getMessage().contains("to RTS"), e::getMessage);
+        client.connect(remote);
+        VerbsWorkBatch batch = VerbsWorkBatch.allocate(1, 64);
+        batch.sendInline(1, ByteBuffer.allocate(8));
+        assertEquals(1, client.pair.post(batch));
+        VerbsCompletions done = VerbsCompletions.allocate(1);
+        assertEquals(1, client.completions.await(done, LIMIT));
+        assertTrue(done.isSuccess(0));
+        half.close();
+        assertEquals(1, host.completions.await(done, LIMIT));
+        assertTrue(done.isSuccess(0) && done.isReceive(0));
+        assertEquals(0, host.shared.inFlight());
       }
     },
     /** Nobody has the region and the queue any more, but the adapter has. */
