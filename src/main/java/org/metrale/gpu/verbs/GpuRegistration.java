@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.metrale.gpu.CallLimit;
 import org.metrale.gpu.GpuException;
+import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaDevice;
 import org.metrale.gpu.cuda.DeviceMemory;
@@ -35,8 +36,15 @@ final class GpuRegistration {
   }
 
   @MustBeClosed
-  @SuppressWarnings("MustBeClosed") // the memory closes them
+  @SuppressWarnings({"MustBeClosed", "try"}) // the memory closes them
   VerbsGpuMemory make() {
+    try (Hold held = new Hold(memory)) {
+      return makeHeld();
+    }
+  }
+
+  @SuppressWarnings("MustBeClosed") // the memory closes them
+  private VerbsGpuMemory makeHeld() {
     List<VerbsMemoryRegion> regions = byDmaBuf();
     if (regions != null) {
       return new VerbsGpuMemory(memory, regions, Way.DMA_BUF, "both ends can", null);
@@ -153,13 +161,25 @@ final class GpuRegistration {
     return domain.device().timeFor(whole.lengthBytes());
   }
 
-  /** Pinned memory that is closed by whoever is the last to use it. */
+  /** Keeps memory open that adapters use, or are about to. */
+  private static final class Hold extends NativeResource {
+    Hold(NativeResource memory) {
+      super(memory);
+    }
+
+    @Override
+    protected void free() {}
+  }
+
+  /** Pinned memory that is closed by whoever is the last to use it, and not before. */
   private static final class StandIn {
     private final HostMemory host;
+    private final Hold hold;
     private final AtomicInteger uses = new AtomicInteger(1);
 
     StandIn(HostMemory host) {
       this.host = host;
+      this.hold = new Hold(host);
     }
 
     RegionMemory lend() {
@@ -169,6 +189,7 @@ final class GpuRegistration {
 
     void giveBack() {
       if (uses.decrementAndGet() == 0) {
+        hold.close();
         host.close();
       }
     }

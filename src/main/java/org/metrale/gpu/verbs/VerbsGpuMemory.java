@@ -21,8 +21,8 @@ import org.metrale.gpu.cuda.HostMemory;
  * {@link VerbsDevice#open(String, java.time.Duration)}, and as much again to undo what was done. A
  * call that does not return has used that up: no other way is tried.
  *
- * <p><b>Ownership:</b> the GPU's memory stays the caller's and is kept open; the stand-in is closed
- * with this, and not before the adapters have let go of it.
+ * <p><b>Ownership:</b> the GPU's memory stays the caller's and is kept open, from the first call
+ * on; the stand-in is closed with this, and not before the adapters have let go of it.
  */
 public final class VerbsGpuMemory extends NativeResource {
   /** How an adapter gets at the bytes. */
@@ -133,7 +133,8 @@ public final class VerbsGpuMemory extends NativeResource {
   /**
    * The host memory that the adapter uses instead, to be copied to or from.
    *
-   * @return the stand-in, or empty if the adapter reaches the GPU's own memory
+   * @return the stand-in, which cannot be closed before this, or empty if the adapter reaches the
+   *     GPU's own memory
    */
   public Optional<HostMemory> standIn() {
     return Optional.ofNullable(standIn);

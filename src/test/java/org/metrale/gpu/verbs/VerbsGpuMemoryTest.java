@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.FutureTask;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
@@ -75,6 +76,56 @@ final class VerbsGpuMemoryTest {
         context.copy(device.buffer(), CudaBuffer.of(back), LIMIT);
         assertEquals(3, back.get(7));
         System.out.println("way=" + near.way());
+      }
+    }
+  }
+
+  /** Adapters would write to what is somebody else's by then. */
+  @ParameterizedTest
+  @CsvSource({
+    "gpu.kind = h200, DMA_BUF",
+    "gpu.kind = gb10, PINNED_HOST",
+    "'gpu.kind = h200; ibv.dma_buf = false', PEER_MEMORY",
+  })
+  void nothingCanBeClosedThatIsRegisteredOrJustBeing(
+      String configuration, String way, @TempDir Path folder) throws Exception {
+    String slow =
+        "fault = ibverbs.ibv_reg_mr delay=500; fault = ibverbs.ibv_reg_dmabuf_mr delay=500; ";
+    String said =
+        SoftwareHost.running(folder, slow + configuration, HeldProbe.class)
+            .run()
+            .succeeded()
+            .value("way");
+    assertEquals(way, said);
+  }
+
+  /** Tries to close memory at the wrong times. */
+  static final class HeldProbe {
+    private HeldProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // below
+    public static void main(String[] arguments) throws Exception {
+      try (VerbsDevice device = VerbsDevice.open(VerbsDevice.list().get(0));
+          VerbsProtectionDomain domain = VerbsProtectionDomain.open(device);
+          CudaContext context = CudaContext.openPrimary(0);
+          DeviceMemory memory = DeviceMemory.allocate(context, BYTES)) {
+        FutureTask<VerbsGpuMemory> making =
+            new FutureTask<>(
+                () -> VerbsGpuMemory.register(domain, memory, VerbsAccess.LOCAL_WRITE));
+        Thread maker = new Thread(making);
+        maker.start();
+        while (!maker.getState().equals(Thread.State.TIMED_WAITING)) {
+          Thread.onSpinWait();
+        }
+        assertThrows(IllegalStateException.class, memory::close);
+        try (VerbsGpuMemory made = making.get()) {
+          assertThrows(IllegalStateException.class, memory::close);
+          if (made.standIn().isPresent()) {
+            assertThrows(IllegalStateException.class, made.standIn().get()::close);
+          }
+          System.out.println("way=" + made.way());
+        }
       }
     }
   }
