@@ -27,6 +27,9 @@ final class RailEvents implements RailSet.Listener {
 
   @Override
   public void happened(int rail, VerbsEvent event) {
+    if (rail >= rails.size()) {
+      return; // these are the first of more rails
+    }
     VerbsEventType type = event.type();
     String device = rails.specs().get(rail).device();
     if (FAILURES.contains(type)) {

@@ -1,6 +1,7 @@
 package org.metrale.gpu.rail;
 
 import com.google.errorprone.annotations.MustBeClosed;
+import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,6 +19,8 @@ import org.metrale.gpu.verbs.VerbsProtectionDomain;
  * <p><b>Threading:</b> safe for any number of threads.
  */
 public final class RailSet extends NativeResource {
+  private static final System.Logger LOG = System.getLogger("org.metrale.gpu.rail");
+
   private final List<RailSpec> specs;
   private final List<VerbsProtectionDomain> domains;
 
@@ -114,10 +117,18 @@ public final class RailSet extends NativeResource {
   private void listen() {
     for (int i = 0; i < devices.size(); i++) {
       int rail = i;
-      events.add(
-          VerbsEventListener.open(
-              devices.get(rail),
-              event -> listeners.forEach(listener -> listener.happened(rail, event))));
+      events.add(VerbsEventListener.open(devices.get(rail), event -> tellEach(rail, event)));
+    }
+  }
+
+  /** What one makes of it keeps it from nobody else. */
+  private void tellEach(int rail, VerbsEvent event) {
+    for (Listener listener : listeners) {
+      try {
+        listener.happened(rail, event);
+      } catch (RuntimeException e) {
+        LOG.log(Level.WARNING, "a listener failed on " + event + " of rail " + rail, e);
+      }
     }
   }
 

@@ -10,6 +10,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -24,6 +27,7 @@ import org.metrale.gpu.cuda.CudaBuffer;
 import org.metrale.gpu.cuda.CudaContext;
 import org.metrale.gpu.cuda.DeviceMemory;
 import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsEvent;
 import org.metrale.gpu.verbs.VerbsGpuMemory;
 import org.metrale.gpu.wire.RailDialect;
 
@@ -110,6 +114,40 @@ final class RailDeviceTest {
                 () -> peer.client().connect(rails, Duration.ofSeconds(1)).close());
         System.out.println("reason=" + e.reason());
         System.out.println("where=" + e.field());
+      }
+    }
+  }
+
+  /** Whatever another one makes of it, and also if that has fewer rails. */
+  @Test
+  void everybodyIsToldOfAnEvent(@TempDir Path folder) throws Exception {
+    String said =
+        SoftwareHost.running(folder, "ibv.at = 3000 ibv.1.state = down", EventProbe.class)
+            .run()
+            .succeeded()
+            .value("told");
+    assertEquals("10", said);
+  }
+
+  /** Says which event came last in a row. */
+  static final class EventProbe {
+    private EventProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      BlockingQueue<VerbsEvent> told = new LinkedBlockingQueue<>();
+      try (RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
+          RailSet first = rails.apart(1)) {
+        RailEvents fewer = new RailEvents(first, null, null);
+        first.add(
+            (rail, event) -> {
+              throw new IllegalStateException("on purpose");
+            });
+        first.add(fewer);
+        rails.add((rail, event) -> told.add(event));
+        VerbsEvent event = told.poll(20, TimeUnit.SECONDS);
+        fewer.happened(1, event);
+        System.out.println("told=" + event.type().code());
       }
     }
   }
