@@ -68,6 +68,14 @@ final class StepWatch {
   }
 
   private void tick() {
+    try {
+      lookAtStep();
+    } finally {
+      goOn();
+    }
+  }
+
+  private void lookAtStep() {
     long since = began.get();
     long nanos = System.nanoTime() - since;
     if (since != 0 && nanos > STUCK_NANOS) {
@@ -79,6 +87,10 @@ final class StepWatch {
                   + Duration.ofNanos(nanos).toMillis()
                   + " ms"));
     }
+  }
+
+  /** Also after a look that failed, as where no thread is to be had. */
+  private void goOn() {
     if (!watched.isWatched()) {
       ticking.set(false);
       // A transfer that came since the look has seen a timer that ticks.
