@@ -103,7 +103,14 @@ final class JmhRuns {
     try {
       take(work, subject, java, new Runner(options.build()).run());
     } catch (RunnerException e) {
-      results.problem(method + " on Java " + java + ": " + e.getMessage() + "; see " + log);
+      results.problem(
+          method
+              + " on Java "
+              + java
+              + ": "
+              + e.getMessage()
+              + "; see "
+              + setting.base().relativize(log));
     }
   }
 

@@ -67,7 +67,9 @@ public class VerbsBenchmark {
       check(verbs.metrale_ibv_alloc_pd(context, domain));
       check(verbs.metrale_ibv_create_comp_channel(context, channel));
       check(verbs.metrale_ibv_create_cq(context, 512, channel, 0, completionQueue));
-      check(verbs.metrale_ibv_create_qp(domain, completionQueue, completionQueue, init, queuePair));
+      check(
+          verbs.metrale_ibv_create_qp(
+              domain, completionQueue, completionQueue, null, init, queuePair));
       pair = queuePair.address();
       queue = completionQueue.address();
       fill();
