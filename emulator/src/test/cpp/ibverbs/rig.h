@@ -227,16 +227,17 @@ class End
 
     int receive(uint64_t id, uint64_t offset, uint32_t length)
     {
-        ibv_sge sge = piece(offset, length);
-        ibv_recv_wr wr{};
-        wr.wr_id = id;
-        wr.sg_list = &sge;
-        wr.num_sge = 1;
-        ibv_recv_wr *bad;
-        return ibv_post_recv(qp, &wr, &bad);
+        return post_receive(ibv_post_recv, qp, id, offset, length);
     }
 
     int share(uint64_t id, uint64_t offset, uint32_t length)
+    {
+        return post_receive(ibv_post_srq_recv, srq, id, offset, length);
+    }
+
+    template <typename Queue>
+    int post_receive(int (*call)(Queue *, ibv_recv_wr *, ibv_recv_wr **), Queue *queue, uint64_t id,
+                     uint64_t offset, uint32_t length)
     {
         ibv_sge sge = piece(offset, length);
         ibv_recv_wr wr{};
@@ -244,7 +245,7 @@ class End
         wr.sg_list = &sge;
         wr.num_sge = 1;
         ibv_recv_wr *bad;
-        return ibv_post_srq_recv(srq, &wr, &bad);
+        return call(queue, &wr, &bad);
     }
 
     // The next completion; kNone when none comes in time, kPollFailed.

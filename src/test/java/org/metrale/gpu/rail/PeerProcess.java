@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.metrale.gpu.JniWarnings;
+import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.wire.RailDialect;
 
 /** A {@link RailPeer} that was started. */
@@ -24,6 +25,16 @@ final class PeerProcess implements AutoCloseable {
   PeerProcess(RailDialect dialect, long bytes, RailPeer.Death death, List<String> devices)
       throws IOException {
     this(dialect, bytes, death, devices, Map.of());
+  }
+
+  /** One that serves for reading and whose devices have none of the faults of this process's. */
+  static PeerProcess withSoundDevices(long bytes) throws IOException {
+    return new PeerProcess(
+        RailDialect.READ_ONLY,
+        bytes,
+        RailPeer.Death.NEVER,
+        RdmaDevices.servers(),
+        Map.of("METRALE_EMULATOR_CONFIG", ""));
   }
 
   PeerProcess(

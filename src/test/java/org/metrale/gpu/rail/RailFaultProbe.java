@@ -2,10 +2,8 @@ package org.metrale.gpu.rail;
 
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.verbs.VerbsAccess;
-import org.metrale.gpu.wire.RailDialect;
 
 /**
  * Reads from a peer while this process's software GPU host has a fault, until the second rail has
@@ -20,13 +18,7 @@ final class RailFaultProbe {
 
   /** Runs it. */
   public static void main(String[] arguments) throws Exception {
-    try (PeerProcess peer =
-            new PeerProcess(
-                RailDialect.READ_ONLY,
-                BYTES,
-                RailPeer.Death.NEVER,
-                RdmaDevices.servers(),
-                Map.of("METRALE_EMULATOR_CONFIG", ""));
+    try (PeerProcess peer = PeerProcess.withSoundDevices(BYTES);
         RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
         RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
         ConnectedRails connected = peer.client().inPiecesOf(64 << 10).connect(rails, LIMIT)) {

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Tag;
@@ -149,13 +148,7 @@ final class RailLeftoversTest {
 
     /** Runs it. */
     public static void main(String[] arguments) throws Exception {
-      try (PeerProcess peer =
-              new PeerProcess(
-                  RailDialect.READ_ONLY,
-                  BYTES,
-                  RailPeer.Death.NEVER,
-                  RdmaDevices.servers(),
-                  Map.of("METRALE_EMULATOR_CONFIG", ""));
+      try (PeerProcess peer = PeerProcess.withSoundDevices(BYTES);
           RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
           RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
           ConnectedRails connected =

@@ -235,13 +235,7 @@ final class RailProcessTest {
     /** Runs it. */
     @SuppressWarnings("MustBeClosed") // what a mute device has cannot be closed
     public static void main(String[] arguments) throws Exception {
-      try (PeerProcess peer =
-          new PeerProcess(
-              RailDialect.READ_ONLY,
-              BYTES,
-              RailPeer.Death.NEVER,
-              RdmaDevices.servers(),
-              Map.of("METRALE_EMULATOR_CONFIG", ""))) {
+      try (PeerProcess peer = PeerProcess.withSoundDevices(BYTES)) {
         RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
         RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
         ConnectedRails connected = peer.client().connect(rails, RailHost.LIMIT);

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
@@ -20,7 +19,6 @@ import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
 import org.metrale.gpu.rail.RailException.Reason;
 import org.metrale.gpu.verbs.VerbsAccess;
-import org.metrale.gpu.wire.RailDialect;
 
 /** Calls of the data path that never return, on the software GPU host. */
 @Tag("emulator")
@@ -64,13 +62,7 @@ final class RailStuckCallTest {
     /** Runs it. */
     @SuppressWarnings("MustBeClosed") // what a stuck device has cannot be closed
     public static void main(String[] arguments) throws Exception {
-      try (PeerProcess peer =
-          new PeerProcess(
-              RailDialect.READ_ONLY,
-              BYTES,
-              RailPeer.Death.NEVER,
-              RdmaDevices.servers(),
-              Map.of("METRALE_EMULATOR_CONFIG", ""))) {
+      try (PeerProcess peer = PeerProcess.withSoundDevices(BYTES)) {
         RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
         RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
         ConnectedRails connected =

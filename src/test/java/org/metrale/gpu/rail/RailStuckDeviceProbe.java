@@ -1,10 +1,8 @@
 package org.metrale.gpu.rail;
 
 import java.time.Duration;
-import java.util.Map;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.verbs.VerbsAccess;
-import org.metrale.gpu.wire.RailDialect;
 
 /**
  * Takes a rail down whose device does not answer, goes on without it, and closes. The other rail is
@@ -19,13 +17,7 @@ final class RailStuckDeviceProbe {
   /** Runs it. */
   @SuppressWarnings("MustBeClosed") // what a stuck device has cannot be closed
   public static void main(String[] arguments) throws Exception {
-    try (PeerProcess peer =
-        new PeerProcess(
-            RailDialect.READ_ONLY,
-            BYTES,
-            RailPeer.Death.NEVER,
-            RdmaDevices.servers(),
-            Map.of("METRALE_EMULATOR_CONFIG", ""))) {
+    try (PeerProcess peer = PeerProcess.withSoundDevices(BYTES)) {
       RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()));
       RailMemory memory = RailMemory.allocate(rails, BYTES, VerbsAccess.LOCAL_WRITE);
       ConnectedRails connected = peer.client().rebuilding(false).connect(rails, LIMIT);
