@@ -53,6 +53,24 @@ TEST_CASE("runs streams apart and each in order")
     CHECK(cuStreamSynchronize(slow) == CUDA_ERROR_INVALID_HANDLE);
 }
 
+TEST_CASE("is idle as soon as the event behind its work is done")
+{
+    OnDevice on(0);
+    CUstream stream = nullptr;
+    CUevent event = nullptr;
+    REQUIRE(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    REQUIRE(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS);
+    int busy = 0;
+    for (int round = 0; round < 5000; ++round) {
+        REQUIRE(cuEventRecord(event, stream) == CUDA_SUCCESS);
+        REQUIRE(cuEventSynchronize(event) == CUDA_SUCCESS);
+        busy += cuStreamQuery(stream) == CUDA_SUCCESS ? 0 : 1;
+    }
+    CHECK(busy == 0);
+    CHECK(cuEventDestroy(event) == CUDA_SUCCESS);
+    CHECK(cuStreamDestroy(stream) == CUDA_SUCCESS);
+}
+
 TEST_CASE("orders the default stream with blocking streams only")
 {
     OnDevice on(0);

@@ -28,12 +28,7 @@ CUresult record(Context &context, CUevent event_handle, CUstream stream_handle)
         event->mark = mark;
     }
     // Set after an error as well: who waits must get away.
-    stream->submit(
-        [mark] {
-            mark->set();
-            return CUDA_SUCCESS;
-        },
-        true);
+    stream->submit(mark);
     return CUDA_SUCCESS;
 }
 

@@ -58,7 +58,9 @@ uint64_t Stream::push(Task task)
         // Lost a race with its destruction: nobody would ever run it. Who waits gets away.
         uint64_t last = submitted_;
         lock.unlock();
-        if (task.always)
+        if (task.mark)
+            task.mark->set();
+        else if (task.always)
             task.work();
         return last;
     }
@@ -80,7 +82,16 @@ bool Stream::pending(uint64_t *last) const
 
 void Stream::submit(Work work, bool always)
 {
-    Task task{std::move(work), always, {}};
+    append(Task{std::move(work), always, {}, {}});
+}
+
+void Stream::submit(std::shared_ptr<Mark> mark)
+{
+    append(Task{{}, true, std::move(mark), {}});
+}
+
+void Stream::append(Task task)
+{
     if (!blocking()) {
         push(std::move(task));
         return;
@@ -155,16 +166,20 @@ void Stream::run()
 
         for (const Fence &fence : task.after)
             fence.stream->wait_for(fence.ticket);
-        if (task.always || !context_->cancelled()) {
+        if (task.work && (task.always || !context_->cancelled())) {
             CUresult result = task.work();
             if (result != CUDA_SUCCESS)
                 context_->fail(result);
         }
         // What the work holds goes before it counts as done.
+        std::shared_ptr<Mark> mark = std::move(task.mark);
         task = Task{};
 
         lock.lock();
         ++completed_;
+        // Both at once for who looks: no event is done on a stream that seems to be at it still.
+        if (mark)
+            mark->set();
         changed_.notify_all();
     }
     ended_ = true;

@@ -66,6 +66,11 @@ class Stream : public std::enable_shared_from_this<Stream>
      * unless this stream is a non-blocking one. Work marked `always` also runs after an error.
      */
     void submit(Work work, bool always = false);
+    /*
+     * Appends a mark, set after an error as well. Who sees it set sees what is before it done, and
+     * the stream idle where nothing is behind it.
+     */
+    void submit(std::shared_ptr<Mark> mark);
     /* Appends nothing but a point to wait for; true when it was passed already. */
     void drain();
     bool idle() const;
@@ -107,9 +112,11 @@ class Stream : public std::enable_shared_from_this<Stream>
     struct Task {
         Work work;
         bool always;
+        std::shared_ptr<Mark> mark;
         std::vector<Fence> after;
     };
 
+    void append(Task task);
     uint64_t push(Task task);
     void wait_for(uint64_t ticket);
     bool pending(uint64_t *last) const;
