@@ -11,6 +11,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code metrale} refuses what it does not know before it builds or begins anything. */
 @Tag("native")
@@ -37,16 +38,31 @@ final class MetraleCommandTest {
   }
 
   @ParameterizedTest
-  @CsvSource({"help", "--version", "''"})
-  void whatIsNoCommandIsToldTheCommands(String command) throws Exception {
+  @CsvSource({"'', ''", "frobnicate, metrale: nothing is called frobnicate"})
+  void whatIsNoCommandIsToldTheCommands(String command, String said) throws Exception {
     String told = refused(command);
+    assertTellsTheCommands(told);
+    assertTrue(told.endsWith(said.isEmpty() ? "" : said + "\n"), told);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"help", "--help", "-h"})
+  void whoeverAsksIsToldTheCommands(String command) throws Exception {
+    assertTellsTheCommands(said(command, 0));
+  }
+
+  private static void assertTellsTheCommands(String told) {
     for (String known : List.of("doctor", "demo", "rail", "bench", "soak", "kit", "regenerate")) {
       assertTrue(told.contains("metrale " + known), told);
     }
   }
 
-  /** What the command says on its way out with status 2. */
   private static String refused(String command) throws Exception {
+    return said(command, 2);
+  }
+
+  /** What the command says on its way out with this status. */
+  private static String said(String command, int status) throws Exception {
     List<String> all = new ArrayList<>();
     all.add(Fakes.repository().resolve("metrale").toString());
     all.addAll(Arrays.asList(command.split(" ", -1)));
@@ -54,7 +70,7 @@ final class MetraleCommandTest {
     process.getOutputStream().close();
     try {
       assertTrue(process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS), command);
-      assertEquals(2, process.exitValue(), command);
+      assertEquals(status, process.exitValue(), command);
       return new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     } finally {
       process.destroyForcibly();
