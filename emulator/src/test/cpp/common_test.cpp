@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <string>
@@ -13,6 +14,44 @@
 using namespace metrale::emulator;
 
 TEST_SUITE_BEGIN("common");
+
+namespace
+{
+
+/* What this process writes to standard error while it lives. */
+class Said
+{
+  public:
+    Said() : file_(std::tmpfile()), before_(dup(STDERR_FILENO))
+    {
+        dup2(fileno(file_), STDERR_FILENO);
+    }
+
+    ~Said()
+    {
+        dup2(before_, STDERR_FILENO);
+        close(before_);
+        std::fclose(file_);
+    }
+
+    Said(const Said &) = delete;
+    Said &operator=(const Said &) = delete;
+
+    std::string lines() const
+    {
+        std::string text;
+        std::rewind(file_);
+        for (int c = std::fgetc(file_); c != EOF; c = std::fgetc(file_))
+            text += static_cast<char>(c);
+        return text;
+    }
+
+  private:
+    std::FILE *file_;
+    int before_;
+};
+
+} // namespace
 
 TEST_CASE("reads keys, numbers with units, flags and lists")
 {
@@ -31,6 +70,32 @@ TEST_CASE("reads keys, numbers with units, flags and lists")
     setenv("METRALE_EMULATOR_MANY", "c; d", 1);
     CHECK(config.list("many").size() == 4);
     unsetenv("METRALE_EMULATOR_MANY");
+}
+
+TEST_CASE("says once what cannot be read and leaves it out")
+{
+    Configuration &config = Configuration::instance();
+    Said said;
+    config.add("apples = 3 of them\nhuge = 9223372036854775807 GiB\nmaybe = perhaps\nno equals\n"
+               "= nameless\nword = neither\nempty =");
+    for (int i = 0; i < 2; ++i) {
+        CHECK(config.number("apples", 7) == 7);
+        CHECK(config.number("huge", 7) == 7);
+        CHECK(config.flag("maybe", true));
+        CHECK_FALSE(config.flag("maybe", false));
+        CHECK(config.choice("word", {"one", "other"}) == "one");
+        CHECK(config.number("empty", 7) == 7);
+        CHECK(config.choice("empty", {"one", "other"}) == "one");
+    }
+    CHECK(said.lines() ==
+          "metrale emulator: cannot read the line 'no equals', expected key = value\n"
+          "metrale emulator: cannot read the line '= nameless', expected key = value\n"
+          "metrale emulator: cannot read apples = 3 of them, expected a number, or one with KiB, "
+          "MiB, GiB or TiB; it is left out\n"
+          "metrale emulator: cannot read huge = 9223372036854775807 GiB, expected a number, or one "
+          "with KiB, MiB, GiB or TiB; it is left out\n"
+          "metrale emulator: cannot read maybe = perhaps, expected 0 or 1; it is left out\n"
+          "metrale emulator: cannot read word = neither, expected one or other; it is left out\n");
 }
 
 TEST_CASE("reads faults and refuses nonsense")

@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <fstream>
@@ -70,8 +71,7 @@ bool parse_number(std::string_view text, long long *out)
         shift = 40;
     else if (!unit.empty())
         return false;
-    *out = value * (1LL << shift);
-    return true;
+    return !__builtin_mul_overflow(value, 1LL << shift, out);
 }
 
 std::string library_folder()
@@ -97,18 +97,38 @@ Configuration::Configuration()
     if (!folder.empty())
         read_file(folder + "/emulator.conf");
     const char *named = std::getenv("METRALE_EMULATOR_CONFIG");
-    if (named != nullptr)
-        read_file(named);
+    if (named != nullptr && *named != '\0' && !read_file(named))
+        complain(std::string("cannot read METRALE_EMULATOR_CONFIG=") + named);
 }
 
-void Configuration::read_file(const std::string &path)
+bool Configuration::read_file(const std::string &path)
 {
     std::ifstream file(path);
-    if (!file)
-        return;
+    if (!file.is_open())
+        return false;
+    file.peek();
+    if (file.eof())
+        return true; /* it is empty */
     std::ostringstream content;
     content << file.rdbuf();
+    if (!file || !content)
+        return false;
     parse(content.str());
+    return true;
+}
+
+void Configuration::complain(const std::string &what) const
+{
+    std::lock_guard<std::mutex> lock(complaints_mutex_);
+    if (complaints_.insert(what).second)
+        std::fprintf(stderr, "metrale emulator: %s\n", what.c_str());
+}
+
+void Configuration::refuse(std::string_view key, std::string_view value,
+                           std::string_view expected) const
+{
+    complain("cannot read " + std::string(key) + " = " + std::string(value) + ", expected " +
+             std::string(expected) + "; it is left out");
 }
 
 void Configuration::parse(std::string_view lines)
@@ -117,8 +137,10 @@ void Configuration::parse(std::string_view lines)
         if (line[0] == '#')
             continue;
         size_t equals = line.find('=');
-        if (equals == std::string::npos)
+        if (equals == std::string::npos || equals == 0) {
+            complain("cannot read the line '" + line + "', expected key = value");
             continue;
+        }
         std::string key(trim(std::string_view(line).substr(0, equals)));
         values_[key].emplace_back(trim(std::string_view(line).substr(equals + 1)));
     }
@@ -148,16 +170,51 @@ std::string Configuration::text(std::string_view key, std::string_view fallback)
 
 long long Configuration::number(std::string_view key, long long fallback) const
 {
-    long long value = 0;
-    return parse_number(text(key, ""), &value) ? value : fallback;
+    return number_of(key, text(key, ""), fallback);
+}
+
+long long Configuration::number_of(std::string_view key, std::string_view value,
+                                   long long fallback) const
+{
+    long long result = 0;
+    if (trim(value).empty())
+        return fallback;
+    if (parse_number(value, &result))
+        return result;
+    refuse(key, value, "a number, or one with KiB, MiB, GiB or TiB");
+    return fallback;
 }
 
 bool Configuration::flag(std::string_view key, bool fallback) const
 {
-    std::string value = text(key, "");
+    return flag_of(key, text(key, ""), fallback);
+}
+
+bool Configuration::flag_of(std::string_view key, std::string_view value, bool fallback) const
+{
     if (value.empty())
         return fallback;
-    return value == "1" || value == "true" || value == "yes" || value == "on";
+    if (value == "1" || value == "true" || value == "yes" || value == "on")
+        return true;
+    if (value != "0" && value != "false" && value != "no" && value != "off") {
+        refuse(key, value, "0 or 1");
+        return fallback;
+    }
+    return false;
+}
+
+std::string_view Configuration::choice(std::string_view key,
+                                       const std::vector<std::string_view> &words) const
+{
+    std::string value = text(key, words.front());
+    std::string expected;
+    for (std::string_view word : words) {
+        if (word == value || value.empty())
+            return word;
+        expected += (expected.empty() ? "" : " or ") + std::string(word);
+    }
+    refuse(key, value, expected);
+    return words.front();
 }
 
 std::vector<std::string> Configuration::list(std::string_view key) const

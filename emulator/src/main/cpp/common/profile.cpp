@@ -106,8 +106,8 @@ int hex_value(char c)
     return -1;
 }
 
-/* Takes the text with or without its prefix; anything but 32 hex digits changes nothing. */
-void parse_uuid(const std::string &text, std::array<uint8_t, 16> &uuid)
+/* Takes the text with or without its prefix; false and no change for all but 32 hex digits. */
+bool parse_uuid(const std::string &text, std::array<uint8_t, 16> &uuid)
 {
     std::vector<int> digits;
     size_t start = text.rfind("GPU-", 0) == 0 || text.rfind("MIG-", 0) == 0 ? 4 : 0;
@@ -116,13 +116,81 @@ void parse_uuid(const std::string &text, std::array<uint8_t, 16> &uuid)
         if (digit >= 0)
             digits.push_back(digit);
         else if (text[i] != '-')
-            return;
+            return false;
     }
     if (digits.size() != 32)
-        return;
+        return false;
     for (size_t i = 0; i < 16; ++i)
         uuid[i] = static_cast<uint8_t>(digits[2 * i] * 16 + digits[2 * i + 1]);
+    return true;
 }
+
+/* "0000:0a:00.0", the function may be left out. */
+bool parse_pci(const std::string &text, Gpu &gpu)
+{
+    unsigned domain = 0;
+    unsigned bus = 0;
+    unsigned device = 0;
+    if (std::sscanf(text.c_str(), "%x:%x:%x", &domain, &bus, &device) != 3)
+        return false;
+    gpu.pci_domain = domain;
+    gpu.pci_bus = bus;
+    gpu.pci_device = device;
+    return true;
+}
+
+/* What is given for one GPU, else for all. */
+class Given
+{
+  public:
+    Given(const Configuration &config, int ordinal)
+        : config_(config), prefix_("gpu." + std::to_string(ordinal) + ".")
+    {
+    }
+
+    std::string kind() const
+    {
+        const std::vector<std::string_view> kinds = {"h200", "gb10", "gb200", "a100-mig"};
+        std::string own = prefix_ + "kind";
+        return std::string(config_.choice(own_text("kind").empty() ? "gpu.kind" : own, kinds));
+    }
+
+    std::string name(const std::string &fallback) const
+    {
+        return config_.text(prefix_ + "name", config_.text("gpu.name", fallback));
+    }
+
+    bool flag(const std::string &what, bool fallback) const
+    {
+        return config_.flag(prefix_ + what, config_.flag("gpu." + what, fallback));
+    }
+
+    uint64_t memory(uint64_t fallback) const
+    {
+        for (const std::string &key : {prefix_ + "memory", std::string("gpu.memory")}) {
+            long long bytes = config_.number(key, 0);
+            if (bytes > 0)
+                return static_cast<uint64_t>(bytes);
+            if (bytes < 0)
+                config_.refuse(key, std::to_string(bytes), "bytes");
+        }
+        return fallback;
+    }
+
+    std::string own_text(const std::string &what) const
+    {
+        return config_.text(prefix_ + what, "");
+    }
+
+    void refuse(const std::string &what, std::string_view expected) const
+    {
+        config_.refuse(prefix_ + what, own_text(what), expected);
+    }
+
+  private:
+    const Configuration &config_;
+    const std::string prefix_;
+};
 
 /* Fixed per kind and ordinal, so that two processes name one GPU alike. */
 std::array<uint8_t, 16> default_uuid(const std::string &kind, int ordinal)
@@ -158,40 +226,40 @@ void place(Gpu &gpu)
     }
 }
 
+int read_count(const Configuration &config)
+{
+    constexpr int kUsual = 2;
+    constexpr int kMost = 1024;
+    long long count = config.number("gpus", kUsual);
+    if (count >= 0 && count <= kMost)
+        return static_cast<int>(count);
+    config.refuse("gpus", std::to_string(count), "0 to " + std::to_string(kMost));
+    return kUsual;
+}
+
 std::vector<Gpu> read_gpus()
 {
     const Configuration &config = Configuration::instance();
-    std::string common_kind = config.text("gpu.kind", "h200");
-    long long count = config.number("gpus", 2);
+    int count = read_count(config);
     std::vector<Gpu> result;
 
-    for (int i = 0; i < count && i < 1024; ++i) {
-        std::string prefix = "gpu." + std::to_string(i) + ".";
-        auto key = [&](const char *name) { return prefix + name; };
-        auto flag = [&](const char *name, bool fallback) {
-            return config.flag(key(name), config.flag(std::string("gpu.") + name, fallback));
-        };
-        Gpu gpu = by_kind(config.text(key("kind"), common_kind));
+    for (int i = 0; i < count; ++i) {
+        Given given(config, i);
+        Gpu gpu = by_kind(given.kind());
         gpu.ordinal = i;
-        gpu.name = config.text(key("name"), config.text("gpu.name", gpu.name));
-        long long memory = static_cast<long long>(gpu.memory_bytes);
-        memory = config.number(key("memory"), config.number("gpu.memory", memory));
-        gpu.memory_bytes = static_cast<uint64_t>(memory);
-        gpu.integrated = flag("integrated", gpu.integrated);
-        gpu.gpudirect_rdma = flag("gpudirect_rdma", gpu.gpudirect_rdma);
-        gpu.dma_buf = flag("dma_buf", gpu.dma_buf);
+        gpu.name = given.name(gpu.name);
+        gpu.memory_bytes = given.memory(gpu.memory_bytes);
+        gpu.integrated = given.flag("integrated", gpu.integrated);
+        gpu.gpudirect_rdma = given.flag("gpudirect_rdma", gpu.gpudirect_rdma);
+        gpu.dma_buf = given.flag("dma_buf", gpu.dma_buf);
         gpu.uuid = default_uuid(gpu.kind, i);
-        parse_uuid(config.text(key("uuid"), ""), gpu.uuid);
+        std::string uuid = given.own_text("uuid");
+        if (!uuid.empty() && !parse_uuid(uuid, gpu.uuid))
+            given.refuse("uuid", "GPU- and 32 hexadecimal digits");
         place(gpu);
-        unsigned domain = 0;
-        unsigned bus = 0;
-        unsigned device = 0;
-        if (std::sscanf(config.text(key("pci"), "").c_str(), "%x:%x:%x", &domain, &bus, &device) ==
-            3) {
-            gpu.pci_domain = domain;
-            gpu.pci_bus = bus;
-            gpu.pci_device = device;
-        }
+        std::string pci = given.own_text("pci");
+        if (!pci.empty() && !parse_pci(pci, gpu))
+            given.refuse("pci", "an address like 0000:0a:00.0");
         result.push_back(std::move(gpu));
     }
     return result;

@@ -60,6 +60,7 @@ Gid parse_gid(const std::string &text)
         std::memcpy(gid.raw.data() + 12, &four, 4);
     } else if (inet_pton(AF_INET6, words[1].c_str(), gid.raw.data()) != 1) {
         gid.raw = {};
+        Configuration::instance().refuse("gids", text, "v2, an IPv4 or IPv6 address, an index");
     }
     if (words.size() > 2)
         gid.ifindex = static_cast<uint32_t>(std::strtoul(words[2].c_str(), nullptr, 10));
@@ -150,19 +151,17 @@ Port Device::read_port(uint32_t number) const
 
     Port port;
     port.up = of_port("state", "active") != "down";
-    long long mtu = 4096;
-    parse_number(of_port("mtu", "4096"), &mtu);
-    port.active_mtu = mtu_code(mtu);
+    auto number_of_port = [&](const char *what, long long fallback) {
+        return config.number_of(std::string("ibv port ") + what, of_port(what, ""), fallback);
+    };
+    port.active_mtu = mtu_code(number_of_port("mtu", 4096));
     long long lid = 0x10 + index * 4 + static_cast<int>(number);
-    parse_number(of_port("lid", infiniband ? std::to_string(lid) : "0"), &lid);
-    port.lid = static_cast<uint16_t>(lid);
+    port.lid = static_cast<uint16_t>(number_of_port("lid", infiniband ? lid : 0));
     for (const std::string &entry :
          split(of_port("gids", default_gids(index, number, infiniband)), ','))
         port.gids.push_back(parse_gid(entry));
     for (const std::string &entry : split(of_port("pkeys", "0xffff"), ',')) {
-        long long pkey = 0;
-        parse_number(entry, &pkey);
-        port.pkeys.push_back(static_cast<uint16_t>(pkey));
+        port.pkeys.push_back(static_cast<uint16_t>(config.number_of("ibv port pkeys", entry, 0)));
     }
     return port;
 }

@@ -26,7 +26,8 @@ Table &table()
 
 bool remote_death_is_silent()
 {
-    return Configuration::instance().text("nccl.peer_death", "remote_error") == "silent";
+    return Configuration::instance().choice("nccl.peer_death", {"remote_error", "silent"}) ==
+           "silent";
 }
 
 } // namespace

@@ -52,8 +52,9 @@ ncclResult_t wait_for_work(const std::shared_ptr<Comm> &comm)
 {
     if (!comm->await_all())
         return refuse(ncclInternalError, "aborted while waiting for its operations");
-    if (Configuration::instance().text("nccl.finalize", "local") != "collective" || !comm->board ||
-        comm->revoked)
+    if (Configuration::instance().choice("nccl.finalize", {"local", "collective"}) !=
+            "collective" ||
+        !comm->board || comm->revoked)
         return ncclSuccess;
     std::vector<HostMessage> all;
     return comm->exchange(HostMessage{}, &all);

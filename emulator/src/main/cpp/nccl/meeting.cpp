@@ -134,7 +134,7 @@ class Collective
             std::string text = std::string(operation_.name) + ": rank " +
                                std::to_string(comm_.rank) + " and rank " + std::to_string(i) +
                                " differ in operation, count, type or root";
-            if (Configuration::instance().text("nccl.mismatch", "hang") == "error")
+            if (Configuration::instance().choice("nccl.mismatch", {"hang", "error"}) == "error")
                 comm_.fail(ncclInvalidUsage, text);
             return false;
         }

@@ -182,7 +182,7 @@ void Exchange::receive(Pending &pending)
             continue;
         // Different lengths never match: both sides hang, as with the real library.
         if (entry.bytes != pending.bytes) {
-            if (Configuration::instance().text("nccl.mismatch", "hang") == "error")
+            if (Configuration::instance().choice("nccl.mismatch", {"hang", "error"}) == "error")
                 comm.fail(ncclInvalidUsage, "ncclRecv: rank " + std::to_string(from) + " sends " +
                                                 std::to_string(entry.bytes) +
                                                 " bytes, expected are " +

@@ -116,17 +116,12 @@ std::string setting_or(std::string_view key, std::string_view fallback)
 
 std::int64_t setting_number(std::string_view key, std::int64_t fallback)
 {
-    const auto text = setting(key);
-    long long value = 0;
-    return text && emulator::parse_number(*text, &value) ? value : fallback;
+    return emulator::Configuration::instance().number_of(key, setting_or(key, ""), fallback);
 }
 
 bool setting_flag(std::string_view key, bool fallback)
 {
-    const auto text = setting(key);
-    if (!text || text->empty())
-        return fallback;
-    return *text == "1" || *text == "true" || *text == "yes" || *text == "on";
+    return emulator::Configuration::instance().flag_of(key, setting_or(key, ""), fallback);
 }
 
 std::optional<std::uint64_t> parse_unsigned(std::string_view text)

@@ -143,8 +143,8 @@ final class DemoCommand implements Callable<Integer> {
     NcclUniqueId id = meet(peer);
     try (DemoRanks ranks = DemoRanks.join(plan, id, 0, here, host.ranks())) {
       out.printf(
-          "ranks 0 to %d in process %d, rank %d in process %d; NCCL %s, driver %s, deadline %d s%n",
-          here - 1,
+          "%s in process %d, rank %d in process %d; NCCL %s, driver %s, deadline %d s%n",
+          here == 1 ? "rank 0" : "ranks 0 to " + (here - 1),
           ProcessHandle.current().pid(),
           peer.rank(),
           peer.pid(),

@@ -1,6 +1,8 @@
 package org.metrale.tools;
 
 import org.metrale.emulator.Emulator;
+import org.metrale.gpu.GpuException;
+import org.metrale.gpu.cuda.CudaDriver;
 
 /** The machine that a demo runs on: this one's GPUs, or the software GPU host. */
 final class DemoHost implements AutoCloseable {
@@ -24,8 +26,8 @@ final class DemoHost implements AutoCloseable {
     String reason = "asked for";
     if (!options.isWanted()) {
       if (found.gpus() >= FEWEST_RANKS) {
-        int ranks = found.gpus() >= MOST_RANKS ? MOST_RANKS : FEWEST_RANKS;
-        return new DemoHost(ranks, found.emulated(), "named by the library path", null);
+        return new DemoHost(
+            ranksOn(found.gpus()), found.emulated(), "named by the library path", null);
       }
       reason =
           found.gpus() == 0
@@ -33,7 +35,29 @@ final class DemoHost implements AutoCloseable {
               : "there is one GPU, and every rank needs its own";
     }
     StartedEmulator started = options.start(Emulator.machine().gpus(MOST_RANKS, "h200"));
-    return new DemoHost(MOST_RANKS, true, reason, started);
+    try {
+      // As many as the user's settings leave of those asked for.
+      int gpus = CudaDriver.deviceCount();
+      if (gpus < FEWEST_RANKS) {
+        throw new ToolException(
+            "the software GPU host has "
+                + gpus
+                + " GPUs and the demo needs "
+                + FEWEST_RANKS
+                + "; look at METRALE_EMULATOR_GPUS and --emulator-set gpus");
+      }
+      return new DemoHost(ranksOn(gpus), true, reason, started);
+    } catch (GpuException e) {
+      started.close();
+      throw new ToolException(e.getMessage(), e);
+    } catch (ToolException e) {
+      started.close();
+      throw e;
+    }
+  }
+
+  private static int ranksOn(int gpus) {
+    return gpus >= MOST_RANKS ? MOST_RANKS : FEWEST_RANKS;
   }
 
   int ranks() {

@@ -1,12 +1,15 @@
 package org.metrale.tools;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 @Tag("emulator")
 class DemoTest {
@@ -43,6 +46,34 @@ class DemoTest {
             "--emulator-set=fault=nccl.ncclBroadcast skip");
     assertEquals(1, demo.exitCode(), demo.out() + demo.err());
     assertTrue(demo.out().contains("WRONG"), demo.out());
+  }
+
+  @Test
+  void takesAsManyRanksAsTheSettingsLeaveGpus() throws Exception {
+    ToolProcess demo =
+        ToolProcess.emulated(
+            "demo",
+            "--only=collectives",
+            "--bytes=4K",
+            "--iterations=1",
+            "--deadline=20",
+            "--emulator-set=gpus=3");
+    assertEquals(0, demo.exitCode(), demo.out() + demo.err());
+    assertTrue(demo.out().contains("metrale demo: 2 ranks in two processes"), demo.out());
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "gpus=1, the software GPU host has 1 GPUs and the demo needs 2",
+    "fault=cuda.cuInit code=999, CUDA_ERROR_UNKNOWN",
+  })
+  void saysWhichSettingLeavesItWithoutGpus(String setting, String why) throws Exception {
+    ToolProcess demo =
+        ToolProcess.emulated("demo", "--only=collectives", "--emulator-set=" + setting);
+    assertEquals(1, demo.exitCode(), demo.out() + demo.err());
+    assertTrue(demo.err().contains("demo: "), demo.err());
+    assertTrue(demo.err().contains(why), demo.err());
+    assertFalse(demo.err().contains("\tat "), demo.err());
   }
 
   @Test
