@@ -48,16 +48,20 @@ class DemoTest {
     assertTrue(demo.out().contains("WRONG"), demo.out());
   }
 
+  private static ToolProcess collectives(int iterations, int deadlineSeconds, String setting)
+      throws Exception {
+    return ToolProcess.emulated(
+        "demo",
+        "--only=collectives",
+        "--bytes=4K",
+        "--iterations=" + iterations,
+        "--deadline=" + deadlineSeconds,
+        "--emulator-set=" + setting);
+  }
+
   @Test
   void takesAsManyRanksAsTheSettingsLeaveGpus() throws Exception {
-    ToolProcess demo =
-        ToolProcess.emulated(
-            "demo",
-            "--only=collectives",
-            "--bytes=4K",
-            "--iterations=1",
-            "--deadline=20",
-            "--emulator-set=gpus=3");
+    ToolProcess demo = collectives(1, 20, "gpus=3");
     assertEquals(0, demo.exitCode(), demo.out() + demo.err());
     assertTrue(demo.out().contains("metrale demo: 2 ranks in two processes"), demo.out());
   }
@@ -68,8 +72,7 @@ class DemoTest {
     "fault=cuda.cuInit code=999, CUDA_ERROR_UNKNOWN",
   })
   void saysWhichSettingLeavesItWithoutGpus(String setting, String why) throws Exception {
-    ToolProcess demo =
-        ToolProcess.emulated("demo", "--only=collectives", "--emulator-set=" + setting);
+    ToolProcess demo = collectives(1, 20, setting);
     assertEquals(1, demo.exitCode(), demo.out() + demo.err());
     assertTrue(demo.err().contains("demo: "), demo.err());
     assertTrue(demo.err().contains(why), demo.err());
@@ -115,14 +118,7 @@ class DemoTest {
 
   @Test
   void endsWithOneWhenARankDoesNotTakePart() throws Exception {
-    ToolProcess demo =
-        ToolProcess.emulated(
-            "demo",
-            "--only=collectives",
-            "--bytes=4K",
-            "--iterations=1",
-            "--deadline=3",
-            "--emulator-set=fault=nccl.ncclBroadcast rank=2 skip");
+    ToolProcess demo = collectives(1, 3, "fault=nccl.ncclBroadcast rank=2 skip");
     assertEquals(1, demo.exitCode(), demo.out() + demo.err());
     assertTrue(demo.err().contains("demo: ncclBroadcast: "), demo.err());
     String last = demo.out().strip().lines().reduce((a, b) -> b).orElseThrow();
@@ -131,14 +127,7 @@ class DemoTest {
 
   @Test
   void noticesASilentLossByItsDeadline() throws Exception {
-    ToolProcess demo =
-        ToolProcess.emulated(
-            "demo",
-            "--only=collectives",
-            "--bytes=4K",
-            "--iterations=2",
-            "--deadline=3",
-            "--emulator-set=nccl.peer_death=silent");
+    ToolProcess demo = collectives(2, 3, "nccl.peer_death=silent");
     assertEquals(0, demo.exitCode(), demo.out() + demo.err());
     assertTrue(demo.out().contains("missing: rank 3"), demo.out());
   }
