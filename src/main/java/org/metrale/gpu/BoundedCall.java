@@ -27,28 +27,45 @@ public final class BoundedCall {
    * @param <T> what the call answers
    * @param call the native call
    * @return completes with its answer, or with what it threw
+   * @throws OutOfMemoryError if there is no thread to be had; the call is not made
    */
   public static <T> CompletableFuture<T> start(Supplier<T> call) {
     Objects.requireNonNull(call, "call");
     CompletableFuture<T> answer = new CompletableFuture<>();
-    CallThreads.execute(
-        () -> {
-          try {
-            answer.complete(call.get());
-          } catch (RuntimeException | Error e) {
-            answer.completeExceptionally(e);
-          }
-        });
+    CallThreads.execute(() -> complete(answer, call));
     return answer;
   }
 
   /**
-   * Begins a call that nobody waits for.
+   * Begins a call that ends something. Where no thread is to be had for it this one makes it,
+   * however long that takes: what is not ended now would stay for ever.
+   *
+   * @param <T> what the call answers
+   * @param call the native call
+   * @return completes with its answer, or with what it threw
+   */
+  public static <T> CompletableFuture<T> startOrRun(Supplier<T> call) {
+    Objects.requireNonNull(call, "call");
+    CompletableFuture<T> answer = new CompletableFuture<>();
+    CallThreads.executeOrRun(() -> complete(answer, call));
+    return answer;
+  }
+
+  private static <T> void complete(CompletableFuture<T> answer, Supplier<T> call) {
+    try {
+      answer.complete(call.get());
+    } catch (RuntimeException | Error e) {
+      answer.completeExceptionally(e);
+    }
+  }
+
+  /**
+   * Begins a call that nobody waits for; in this thread where no other is to be had.
    *
    * @param call the native call; throws nothing
    */
   public static void run(Runnable call) {
-    CallThreads.execute(Objects.requireNonNull(call, "call"));
+    CallThreads.executeOrRun(Objects.requireNonNull(call, "call"));
   }
 
   /**

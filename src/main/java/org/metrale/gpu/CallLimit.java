@@ -58,7 +58,39 @@ public final class CallLimit {
         after.run();
       }
     }
-    LeavableCall<T> begun = start(call, after, late);
+    return answer(start(call, after, late), limit, tooLate);
+  }
+
+  /**
+   * Makes a call that ends something, as {@link #run}. Where no thread is to be had for it the
+   * caller's makes it, however long that takes: what is not ended now would stay for ever.
+   *
+   * @param limit how long to wait at most
+   * @param call the call
+   * @param after runs when the call has returned, whether or not anybody still waits
+   * @param tooLate makes what is thrown when the time is over, from the time waited
+   */
+  public void end(
+      Duration limit,
+      Runnable call,
+      Runnable after,
+      Function<Duration, ? extends RuntimeException> tooLate) {
+    Supplier<Boolean> work =
+        () -> {
+          call.run();
+          return true;
+        };
+    if (!isLimited(limit)) {
+      boolean unused = run(limit, work, after, done -> {}, tooLate);
+      return;
+    }
+    boolean unused = answer(LeavableCall.startOrRun(this, work, after, done -> {}), limit, tooLate);
+  }
+
+  private static <T> T answer(
+      LeavableCall<T> begun,
+      Duration limit,
+      Function<Duration, ? extends RuntimeException> tooLate) {
     if (!begun.awaitThroughInterrupts(limit) && begun.leave()) {
       throw tooLate.apply(begun.elapsed());
     }

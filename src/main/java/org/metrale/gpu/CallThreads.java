@@ -46,6 +46,19 @@ final class CallThreads {
     new Worker(task).thread.start();
   }
 
+  /**
+   * The same, in this thread where there is no other to be had.
+   *
+   * @param task throws nothing
+   */
+  static void executeOrRun(Runnable task) {
+    try {
+      execute(task);
+    } catch (OutOfMemoryError e) {
+      task.run();
+    }
+  }
+
   private static Worker idle() {
     Worker last = LAST.get();
     return last != null && LAST.compareAndSet(last, null) ? last : IDLE.pollFirst();
@@ -59,8 +72,7 @@ final class CallThreads {
 
     Worker(Runnable first) {
       next = new AtomicReference<>(first);
-      thread = new Thread(this, "metrale-call-" + NUMBERS.incrementAndGet());
-      thread.setDaemon(true);
+      thread = new DaemonThread(this, "metrale-call-" + NUMBERS.incrementAndGet());
     }
 
     @Override

@@ -63,6 +63,14 @@ public final class LeavableCall<T> implements Runnable {
     }
   }
 
+  /** Makes the call here, however long it takes, where no thread is to be had. */
+  static <T> LeavableCall<T> startOrRun(
+      CallLimit counter, Supplier<T> work, Runnable after, Consumer<? super T> late) {
+    LeavableCall<T> out = new LeavableCall<>(counter, work, after, late);
+    CallThreads.executeOrRun(out);
+    return out;
+  }
+
   /**
    * Whether the call has returned to somebody who waits.
    *

@@ -20,8 +20,7 @@ final class ToldVersion implements Runnable {
 
   private ToldVersion(NativeTable table) {
     this.table = table;
-    thread = new Thread(this, "metrale-version");
-    thread.setDaemon(true);
+    thread = new DaemonThread(this, "metrale-version");
   }
 
   static ToldVersion ask(NativeTable table) {

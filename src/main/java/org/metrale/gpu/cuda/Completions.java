@@ -7,6 +7,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import org.metrale.gpu.DaemonThread;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.PendingWork;
 
@@ -26,7 +27,7 @@ final class Completions implements Runnable, PendingWork.Source {
   /** What is watched. Guarded by itself. */
   private final List<Watched> open = new ArrayList<>();
 
-  private Thread thread;
+  private volatile Thread thread;
 
   static {
     PendingWork.add(INSTANCE);
@@ -90,17 +91,25 @@ final class Completions implements Runnable, PendingWork.Source {
   }
 
   private void add(Watched watched) {
+    Thread looks = started();
     synchronized (open) {
       open.add(watched);
     }
-    LockSupport.unpark(started());
+    LockSupport.unpark(looks);
+  }
+
+  /** To be called before something is queued that is to be watched: a thread may not be had. */
+  static void prepare() {
+    if (INSTANCE.thread == null) {
+      Thread unused = INSTANCE.started();
+    }
   }
 
   private synchronized Thread started() {
     if (thread == null) {
-      thread = new Thread(this, "metrale-cuda-completions");
-      thread.setDaemon(true);
-      thread.start();
+      Thread made = new DaemonThread(this, "metrale-cuda-completions");
+      made.start();
+      thread = made;
     }
     return thread;
   }

@@ -224,6 +224,7 @@ public final class CudaStream extends NativeResource {
    * @wraps {@code cuEventRecord}; cuda.h, CUDA 2.0 and later
    */
   public CompletionStage<Void> completion() {
+    Completions.prepare();
     return work.completion(context.takeEvent(), null);
   }
 

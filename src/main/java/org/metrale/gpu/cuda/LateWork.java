@@ -41,14 +41,12 @@ final class LateWork {
    * @param meanwhile what is true until the call comes back, for the exception
    */
   void run(String call, String meanwhile, Runnable nativeCall) {
-    run(
-        call,
-        meanwhile,
+    Supplier<Boolean> ending =
         () -> {
           nativeCall.run();
           return true;
-        },
-        done -> {});
+        };
+    boolean unused = await(call, meanwhile, BoundedCall.startOrRun(ending), done -> {});
   }
 
   /**
@@ -57,7 +55,11 @@ final class LateWork {
    * @param late gets what is made after the bound, and has to end it again
    */
   <T> T run(String call, String meanwhile, Supplier<T> nativeCall, Consumer<T> late) {
-    CompletableFuture<T> answer = BoundedCall.start(nativeCall);
+    return await(call, meanwhile, BoundedCall.start(nativeCall), late);
+  }
+
+  private <T> T await(
+      String call, String meanwhile, CompletableFuture<T> answer, Consumer<T> late) {
     try {
       return BoundedCall.await(answer, limit);
     } catch (TimeoutException e) {

@@ -78,9 +78,10 @@ final class StreamWork {
   private CompletionStage<Void> queue(String name, Call call, Hold hold) {
     CudaEvent event;
     try {
-      // First of all: without an event nobody could tell when the memory may go.
+      // First of all: without an event, and a thread, nobody could tell when the memory may go.
+      Completions.prepare();
       event = stream.context().takeEvent();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | OutOfMemoryError e) {
       hold.close();
       throw e;
     }

@@ -1,5 +1,6 @@
 package org.metrale.gpu.cufile;
 
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CancellationException;
@@ -11,6 +12,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import org.metrale.gpu.DaemonThread;
 
 /** Shares one large transfer over threads; its threads exist while there is something to share. */
 final class TaskPool {
@@ -18,6 +20,8 @@ final class TaskPool {
   interface Part {
     long move(long doneBytes, long lengthBytes);
   }
+
+  private static final System.Logger LOG = System.getLogger("org.metrale.gpu.cufile");
 
   private final int threads;
   private final long taskBytes;
@@ -34,11 +38,7 @@ final class TaskPool {
             10,
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
-            work -> {
-              Thread thread = new Thread(work, "metrale-cufile-" + number.incrementAndGet());
-              thread.setDaemon(true);
-              return thread;
-            });
+            work -> new DaemonThread(work, "metrale-cufile-" + number.incrementAndGet()));
     helpers.allowCoreThreadTimeOut(true);
   }
 
@@ -66,15 +66,24 @@ final class TaskPool {
         };
     List<Future<?>> running = new ArrayList<>();
     try {
-      for (int i = 1; i < Math.min(threads, parts); i++) {
-        running.add(helpers.submit(work));
-      }
+      begin(work, Math.min(threads, parts) - 1, running);
       work.run();
     } finally {
       next.addAndGet(parts); // after an exception nobody begins another part
       awaitAll(running);
     }
     return together(answers, lengthBytes, first);
+  }
+
+  /** Has helpers take part; where there are no threads for all of them, fewer or none. */
+  private void begin(Runnable work, int wanted, List<Future<?>> running) {
+    try {
+      for (int i = 0; i < wanted; i++) {
+        running.add(helpers.submit(work));
+      }
+    } catch (OutOfMemoryError e) {
+      LOG.log(Level.DEBUG, "a transfer is shared over fewer threads", e);
+    }
   }
 
   void close() {

@@ -59,7 +59,7 @@ public final class NcclMemory extends NativeResource {
     communicator.forget(this);
     RankState state = communicator.state();
     CompletableFuture<Integer> answer =
-        BoundedCall.start(() -> NcclCalls.ncclMemFree(state.context.address(), all.address()));
+        BoundedCall.startOrRun(() -> NcclCalls.ncclMemFree(state.context.address(), all.address()));
     int code;
     try {
       code = BoundedCall.await(answer, state.config.closeTimeout());

@@ -4,7 +4,7 @@ import java.lang.System.Logger.Level;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.Consumer;
+import org.metrale.gpu.DaemonThread;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.PendingWork;
 
@@ -39,9 +39,6 @@ final class NcclWatchdog implements Runnable {
 
   private static Thread thread;
 
-  /** How a thread is started; a test may have none to give. */
-  static Consumer<Thread> starter = Thread::start;
-
   static {
     PendingWork.add(NcclWatchdog::userOf);
   }
@@ -51,9 +48,8 @@ final class NcclWatchdog implements Runnable {
   /** Looks after a communicator; if there is no thread to be had for that, it does not. */
   static synchronized void add(RankState state) {
     if (thread == null) {
-      Thread made = new Thread(new NcclWatchdog(), "metrale-nccl-watchdog");
-      made.setDaemon(true);
-      starter.accept(made);
+      Thread made = new DaemonThread(new NcclWatchdog(), "metrale-nccl-watchdog");
+      made.start();
       thread = made;
     }
     WATCHED.add(state);

@@ -6,6 +6,7 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.metrale.gpu.Backoff;
+import org.metrale.gpu.DaemonThread;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -46,8 +47,7 @@ public final class NvmlSampler extends NativeResource {
     this.drainTimeout = drainTimeout;
     sampling = new NvmlSampling(source, settings, clock);
     fast = new NvmlCadence(clock, settings.period().toNanos(), sampling::sample, sampling::failed);
-    fastThread = new Thread(fast, "nvml-sampler-" + settings.name());
-    fastThread.setDaemon(true);
+    fastThread = new DaemonThread(fast, "nvml-sampler-" + settings.name());
     if (settings.slowPeriod().isZero()) {
       slow = null;
       slowThread = null;
@@ -55,8 +55,7 @@ public final class NvmlSampler extends NativeResource {
       slow =
           new NvmlCadence(
               clock, settings.slowPeriod().toNanos(), sampling::sampleSlow, sampling::slowFailed);
-      slowThread = new Thread(slow, "nvml-sampler-slow-" + settings.name());
-      slowThread.setDaemon(true);
+      slowThread = new DaemonThread(slow, "nvml-sampler-slow-" + settings.name());
     }
   }
 
@@ -192,9 +191,14 @@ public final class NvmlSampler extends NativeResource {
   }
 
   private void run() {
-    fastThread.start();
-    if (slowThread != null) {
-      slowThread.start();
+    try {
+      fastThread.start();
+      if (slowThread != null) {
+        slowThread.start();
+      }
+    } catch (OutOfMemoryError e) {
+      close();
+      throw e;
     }
   }
 

@@ -84,7 +84,7 @@ final class BoundedRails implements ServerRails {
   void close(Runnable afterwards) {
     CompletableFuture<?> before = last;
     CompletableFuture<Boolean> closing =
-        BoundedCall.start(
+        BoundedCall.startOrRun(
             () -> {
               Object unused = before.exceptionally(failure -> null).join();
               try {

@@ -13,7 +13,7 @@ final class Closing {
         resources.get(i).close();
       } catch (RuntimeException e) {
         first = keep(first, e);
-      } catch (Exception e) {
+      } catch (Exception | OutOfMemoryError e) {
         first = keep(first, new IllegalStateException(e));
       }
     }

@@ -4,12 +4,11 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.util.Optional;
-import java.util.concurrent.ScheduledFuture;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
+import org.metrale.gpu.DaemonThread;
 
 /**
  * Ends blocking calls on a socket at their deadline, or when their thread is interrupted, by
@@ -21,9 +20,6 @@ import java.util.concurrent.atomic.AtomicReference;
  */
 final class DeadlineWatch implements Runnable {
   private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
-
-  /** For short looks; its thread ends when there is nothing to look at. */
-  static final ScheduledThreadPoolExecutor TIMER = timer();
 
   private enum Outcome {
     RUNNING,
@@ -65,10 +61,8 @@ final class DeadlineWatch implements Runnable {
     }
     Call call = Call.begun(deadline);
     current.set(Optional.of(call));
-    if (ticking.compareAndSet(false, true)) {
-      tickAgain(deadline);
-    }
     try {
+      tick(deadline);
       int answer = blocking.run();
       finish(call);
       throwIfEnded(call);
@@ -86,6 +80,22 @@ final class DeadlineWatch implements Runnable {
     }
   }
 
+  /** Where no thread is to be had for that, the next call tries it again. */
+  private void tick(Deadline deadline) {
+    if (!ticking.compareAndSet(false, true)) {
+      return;
+    }
+    boolean begun = false;
+    try {
+      tickAgain(deadline);
+      begun = true;
+    } finally {
+      if (!begun) {
+        ticking.set(false);
+      }
+    }
+  }
+
   @Override
   public void run() {
     Optional<Call> seen = current.get();
@@ -98,12 +108,15 @@ final class DeadlineWatch implements Runnable {
       }
     }
     Call call = seen.get();
-    if (call.thread().isInterrupted()) {
-      end(call, Outcome.INTERRUPTED);
-    } else if (call.deadline().hasPassed(System.nanoTime())) {
-      end(call, Outcome.LATE);
+    try {
+      if (call.thread().isInterrupted()) {
+        end(call, Outcome.INTERRUPTED);
+      } else if (call.deadline().hasPassed(System.nanoTime())) {
+        end(call, Outcome.LATE);
+      }
+    } finally {
+      tickAgain(call.deadline());
     }
-    tickAgain(call.deadline());
   }
 
   private void finish(Call call) {
@@ -115,15 +128,17 @@ final class DeadlineWatch implements Runnable {
     long remaining = deadline.remainingNanos(System.nanoTime());
     // A deadline that has passed is no reason to tick without a pause.
     long pause = remaining == 0 ? TICK_NANOS : Math.min(remaining, TICK_NANOS);
-    ScheduledFuture<?> unused = TIMER.schedule(this, pause, TimeUnit.NANOSECONDS);
+    RailTimer.after(pause, this);
   }
 
   private void end(Call call, Outcome why) {
     if (call.outcome().compareAndSet(Outcome.RUNNING, why)) {
       // On a thread of its own: a close that blocks must not keep other watches from acting.
-      Thread closer = new Thread(this::closeSocket, "metrale-handshake-closer");
-      closer.setDaemon(true);
-      closer.start();
+      try {
+        new DaemonThread(this::closeSocket, "metrale-handshake-closer").start();
+      } catch (OutOfMemoryError e) {
+        closeSocket(); // none is to be had, and the deadline holds all the same
+      }
     }
   }
 
@@ -145,19 +160,5 @@ final class DeadlineWatch implements Runnable {
       }
       case RUNNING, DONE -> {}
     }
-  }
-
-  private static ScheduledThreadPoolExecutor timer() {
-    ScheduledThreadPoolExecutor timer =
-        new ScheduledThreadPoolExecutor(
-            1,
-            task -> {
-              Thread thread = new Thread(task, "metrale-rail-timer");
-              thread.setDaemon(true);
-              return thread;
-            });
-    timer.setKeepAliveTime(1, TimeUnit.SECONDS);
-    timer.allowCoreThreadTimeOut(true);
-    return timer;
   }
 }

@@ -21,7 +21,11 @@ final class LocalStep {
    * @throws TimeoutException if the device does not answer in time
    */
   static <T> T take(Supplier<T> step, Deadline deadline, Consumer<T> late) throws TimeoutException {
-    CompletableFuture<T> answer = BoundedCall.start(step);
+    return await(BoundedCall.start(step), deadline, late);
+  }
+
+  private static <T> T await(CompletableFuture<T> answer, Deadline deadline, Consumer<T> late)
+      throws TimeoutException {
     try {
       long left = deadline.remainingNanos(System.nanoTime());
       return BoundedCall.await(answer, Duration.ofNanos(left));
@@ -62,18 +66,19 @@ final class LocalStep {
         "this side's " + where);
   }
 
-  /** Undoes something because of a failure that is about to be thrown. */
+  /**
+   * Undoes something because of a failure that is about to be thrown; in this thread, if that is
+   * that there are no others.
+   */
   static void undo(Throwable failure, Runnable step) {
+    Supplier<Boolean> undoing =
+        () -> {
+          step.run();
+          return true;
+        };
     try {
-      boolean unused =
-          take(
-              () -> {
-                step.run();
-                return true;
-              },
-              Deadline.after(UNDOING),
-              done -> {});
-    } catch (RuntimeException | TimeoutException e) {
+      boolean unused = await(BoundedCall.startOrRun(undoing), Deadline.after(UNDOING), done -> {});
+    } catch (RuntimeException | TimeoutException | OutOfMemoryError e) {
       failure.addSuppressed(e);
     }
   }

@@ -3,6 +3,7 @@ package org.metrale.gpu.rail;
 import java.lang.System.Logger.Level;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.metrale.gpu.DaemonThread;
 
 /**
  * Takes the engine's steps when no caller does; a daemon thread that exists while there is work.
@@ -26,15 +27,14 @@ final class RailDriver {
     this.peer = peer;
   }
 
-  /** There is work, or may be. */
+  /** There is work, or may be. Where no thread is to be had for it, that is tried again. */
   void wake() {
     lock.lock();
     try {
       announced = true;
       if (thread == null && !closed) {
-        thread = new Thread(this::run, "rails to " + peer);
-        thread.setDaemon(true);
-        thread.start();
+        Thread made = new DaemonThread(this::run, "rails to " + peer);
+        thread = RailTimer.start(made, this::wake) ? made : null;
       }
     } finally {
       lock.unlock();

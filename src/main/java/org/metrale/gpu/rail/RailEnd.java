@@ -134,7 +134,7 @@ final class RailEnd {
   boolean closeQuietly() {
     try {
       close();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | OutOfMemoryError e) {
       LOG.log(Level.WARNING, "a rail's queue pair or completion queue did not close", e);
     }
     return pair == null || pair.inFlight() == 0;

@@ -310,6 +310,7 @@ final class RailLink implements RailChoice.Lane {
     if ((isIdle() && !fault.mayBeTold()) || nowNanos - failedAtNanos > FLUSH_NANOS) {
       ending.close();
     }
+    ending.goOn();
     if (ending.isOver()) {
       bury(ending.await(new Deadline(nowNanos)));
       return true;

@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.metrale.gpu.DaemonThread;
 
 /**
  * Rebuilds rails after a failure, on a daemon thread that exists while there is something to
@@ -47,15 +48,14 @@ final class RailRecovery {
     this.attempt = attempt;
   }
 
-  /** Begins to rebuild, if that has not begun. */
+  /** Begins to rebuild, if that has not begun; later, where no thread is to be had for it. */
   void request() {
     lock.lock();
     try {
       wanted = true;
       if (thread == null && !closed) {
-        thread = new Thread(this::run, "rail recovery " + peer);
-        thread.setDaemon(true);
-        thread.start();
+        Thread made = new DaemonThread(this::run, "rail recovery " + peer);
+        thread = RailTimer.start(made, this::request) ? made : null;
       }
     } finally {
       lock.unlock();

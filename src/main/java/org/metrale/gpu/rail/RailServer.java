@@ -14,6 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import org.metrale.gpu.DaemonThread;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -57,8 +58,7 @@ public final class RailServer extends NativeResource {
     this.service = service;
     this.options = options;
     this.listener = listener;
-    this.acceptor = new Thread(this::accept, "rail server " + listener.getLocalPort());
-    acceptor.setDaemon(true);
+    this.acceptor = new DaemonThread(this::accept, "rail server " + listener.getLocalPort());
   }
 
   /**
@@ -80,11 +80,19 @@ public final class RailServer extends NativeResource {
     ServerSocket listener = new ServerSocket();
     try {
       listener.bind(options.address());
-      RailServer out = new RailServer(rails, service, options, listener);
-      out.acceptor.start();
-      return out;
+      return new RailServer(rails, service, options, listener).begun();
     } catch (IOException | RuntimeException | Error e) {
       listener.close();
+      throw e;
+    }
+  }
+
+  private RailServer begun() {
+    try {
+      acceptor.start();
+      return this;
+    } catch (OutOfMemoryError e) {
+      close();
       throw e;
     }
   }
@@ -169,8 +177,7 @@ public final class RailServer extends NativeResource {
       if (closing || clients.size() >= options.maxConnections()) {
         return clients.size() + " clients are connected";
       }
-      Thread thread = new Thread(() -> serve(socket), "rail client " + socket.getPort());
-      thread.setDaemon(true);
+      Thread thread = new DaemonThread(() -> serve(socket), "rail client " + socket.getPort());
       clients.put(socket, thread);
       boolean started = false;
       try {
@@ -193,7 +200,7 @@ public final class RailServer extends NativeResource {
       socket.setTcpNoDelay(true);
       KeepAlive.on(socket);
       serve(peer, new SocketTransport(options.layer().over(socket), socket), hasRails);
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | OutOfMemoryError e) {
       if (!closing) {
         boolean isTold = e instanceof HandshakeException;
         LOG.log(Level.INFO, isTold ? e.getMessage() : "the connection of " + peer + " ended: " + e);

@@ -7,6 +7,7 @@ import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.util.concurrent.TimeoutException;
 import javax.net.ssl.SSLSocket;
+import org.metrale.gpu.DaemonThread;
 
 /** A socket's streams, ended at the deadline by closing the socket. */
 final class SocketTransport implements HandshakeTransport {
@@ -61,19 +62,26 @@ final class SocketTransport implements HandshakeTransport {
 
   @Override
   public void close() throws IOException {
-    if (socket instanceof SSLSocket) {
-      Thread farewell = new Thread(this::closeQuietly, "metrale-handshake-farewell");
-      farewell.setDaemon(true);
+    boolean isFarewell = socket instanceof SSLSocket && bidFarewell();
+    if (!(isFarewell && base instanceof SSLSocket)) {
+      abort();
+    }
+  }
+
+  /** Says farewell on a thread that may be left behind; false if none is to be had for it. */
+  private boolean bidFarewell() {
+    Thread farewell = new DaemonThread(this::closeQuietly, "metrale-handshake-farewell");
+    try {
       farewell.start();
-      try {
-        farewell.join(FAREWELL_MILLIS);
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
+    } catch (OutOfMemoryError e) {
+      return false;
     }
-    if (!(base instanceof SSLSocket)) {
-      base.close();
+    try {
+      farewell.join(FAREWELL_MILLIS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
+    return true;
   }
 
   private void closeQuietly() {

@@ -1,7 +1,6 @@
 package org.metrale.gpu.rail;
 
 import java.time.Duration;
-import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -23,8 +22,11 @@ final class StepWatch {
 
   /** Looks at the transfers. */
   interface Watched {
-    /** A step does not come to an end. */
+    /** A step does not come to an end: who waits is told in time all the same. */
     void stuck(IllegalStateException why);
+
+    /** Perhaps no thread takes steps: who has waited for so long after his time is told. */
+    void neglected(long nanos);
 
     /** Whether there are transfers. */
     boolean isWatched();
@@ -57,14 +59,22 @@ final class StepWatch {
 
   /** There is a transfer. */
   void look() {
-    if (!ticking.get() && ticking.compareAndSet(false, true)) {
+    if (ticking.get() || !ticking.compareAndSet(false, true)) {
+      return;
+    }
+    boolean begun = false;
+    try {
       tickAgain();
+      begun = true;
+    } finally {
+      if (!begun) { // no thread is to be had; the next transfer tries it again
+        ticking.set(false);
+      }
     }
   }
 
   private void tickAgain() {
-    ScheduledFuture<?> unused =
-        DeadlineWatch.TIMER.schedule(this::tick, TICK_MILLIS, TimeUnit.MILLISECONDS);
+    RailTimer.after(TimeUnit.MILLISECONDS.toNanos(TICK_MILLIS), this::tick);
   }
 
   private void tick() {
@@ -86,6 +96,8 @@ final class StepWatch {
                   + ", or who is told of progress, has not returned for "
                   + Duration.ofNanos(nanos).toMillis()
                   + " ms"));
+    } else {
+      watched.neglected(STUCK_NANOS);
     }
   }
 

@@ -12,6 +12,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.metrale.gpu.DaemonThread;
 
 /** Any pair of streams, waited for on a thread that may be left behind. */
 final class StreamTransport implements HandshakeTransport {
@@ -56,12 +57,16 @@ final class StreamTransport implements HandshakeTransport {
 
   /**
    * Closes both streams without waiting: a stream that somebody is stuck in may take its time, and
-   * it does so on a thread of its own.
+   * it does so on a thread of its own; only where none is to be had it is this one.
    */
   @Override
   public void close() {
     waiter.shutdownNow();
-    daemon(this::closeStreams).start();
+    try {
+      daemon(this::closeStreams).start();
+    } catch (OutOfMemoryError e) {
+      closeStreams();
+    }
   }
 
   private int await(Callable<Integer> call, Deadline deadline)
@@ -100,8 +105,6 @@ final class StreamTransport implements HandshakeTransport {
   }
 
   private static Thread daemon(Runnable task) {
-    Thread thread = new Thread(task, "metrale-handshake-stream");
-    thread.setDaemon(true);
-    return thread;
+    return new DaemonThread(task, "metrale-handshake-stream");
   }
 }

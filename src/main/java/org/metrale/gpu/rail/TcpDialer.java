@@ -10,6 +10,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.metrale.gpu.Connections;
+import org.metrale.gpu.DaemonThread;
 
 /**
  * TCP, perhaps with a layer; neither the look-up of the name nor the connection outlives the
@@ -49,8 +50,7 @@ record TcpDialer(InetSocketAddress address, SocketLayer layer) implements RailDi
     String host = address.getHostString();
     FutureTask<InetSocketAddress> task =
         new FutureTask<>(() -> new InetSocketAddress(host, address.getPort()));
-    Thread thread = new Thread(task, "metrale-look-up " + host);
-    thread.setDaemon(true);
+    Thread thread = new DaemonThread(task, "metrale-look-up " + host);
     thread.start();
     try {
       return task.get(deadline.remainingNanos(System.nanoTime()), TimeUnit.NANOSECONDS);

@@ -90,7 +90,12 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
   /** Takes no lock: a step that does not come to an end keeps nobody from asking. */
   void submit(RailTransfer transfer) {
     transfers.add(transfer);
-    watch.look();
+    try {
+      watch.look();
+    } catch (OutOfMemoryError e) {
+      // Nobody would see to its deadline.
+      abandon(transfer, failure(Reason.LOCAL_FAULT, -1, transfer, e));
+    }
     if (closed) {
       abandon(transfer, failure(Reason.CLOSED, -1, transfer, null));
     }
@@ -193,9 +198,18 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
 
   @Override
   public void stuck(IllegalStateException why) {
-    long now = System.nanoTime();
+    abandonLate(System.nanoTime(), why);
+  }
+
+  @Override
+  public void neglected(long nanos) {
+    abandonLate(
+        System.nanoTime() - nanos, new IllegalStateException("no thread takes steps for it"));
+  }
+
+  private void abandonLate(long nanoTime, IllegalStateException why) {
     for (RailTransfer transfer : transfers) {
-      if (transfer.isLate(now) && !transfer.isDone()) {
+      if (transfer.isLate(nanoTime) && !transfer.isDone()) {
         // Who hears of it is not to hold up the others.
         BoundedCall.run(() -> transfer.abandon(failure(Reason.DEADLINE_PASSED, -1, transfer, why)));
       }

@@ -16,6 +16,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.metrale.gpu.DaemonThread;
 import org.metrale.gpu.NativeLibrary;
 
 /**
@@ -149,13 +150,14 @@ public final class Doctor {
   private void examine() {
     for (DoctorSection section : sections) {
       FutureTask<Map<String, Object>> task = new FutureTask<>(section::examine);
-      Thread thread = new Thread(task, "doctor-" + section.name());
-      thread.setDaemon(true);
-      thread.start();
+      Thread thread = new DaemonThread(task, "doctor-" + section.name());
       try {
+        thread.start();
         Map<String, Object> findings = task.get(SECTION_DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
         report.put(section.name(), findings);
         problems.put(section.name(), section.shortcomings(findings));
+      } catch (OutOfMemoryError e) {
+        fail(section, String.valueOf(e));
       } catch (ExecutionException e) {
         fail(section, String.valueOf(e.getCause()));
       } catch (TimeoutException e) {

@@ -66,35 +66,21 @@ final class VerbsCallers {
       after.run();
       throw unfinished(call, "not called: " + MOST_LATE + " earlier calls have not returned");
     }
-    return run(time, call, work, after, tooLate);
+    return late.run(time, work, after, tooLate, waited -> late(call, waited, time));
   }
 
   /**
-   * Makes a call that ends something, also if others have not returned.
+   * Makes a call that ends something, also if others have not returned, and in this thread where no
+   * other is to be had.
    *
    * @param after runs when it has returned
    */
   void end(Duration time, Call call, Runnable work, Runnable after) {
-    boolean unused =
-        run(
-            time,
-            call,
-            () -> {
-              work.run();
-              return true;
-            },
-            after,
-            done -> {});
+    late.end(time, work, after, waited -> late(call, waited, time));
   }
 
-  private <T> T run(
-      Duration time, Call call, Supplier<T> work, Runnable after, Consumer<? super T> tooLate) {
-    return late.run(
-        time,
-        work,
-        after,
-        tooLate,
-        waited -> unfinished(call, "elapsed=" + waited + " limit=" + time));
+  private static VerbsException late(Call call, Duration waited, Duration time) {
+    return unfinished(call, "elapsed=" + waited + " limit=" + time);
   }
 
   private static VerbsException unfinished(Call call, String more) {

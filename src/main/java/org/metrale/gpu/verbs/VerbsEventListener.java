@@ -5,6 +5,7 @@ import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.metrale.gpu.DaemonThread;
 import org.metrale.gpu.NativeResource;
 
 /**
@@ -31,14 +32,14 @@ public final class VerbsEventListener extends NativeResource {
   private final Thread thread;
   private volatile boolean closing;
 
-  private VerbsEventListener(VerbsDevice device, Consumer<VerbsEvent> listener, int events) {
+  private VerbsEventListener(
+      VerbsDevice device, Consumer<VerbsEvent> listener, int events, int wake) {
     super(device);
     this.device = device;
     this.listener = listener;
     this.events = events;
-    this.wake = VerbsWorkCalls.createWake();
-    this.thread = new Thread(this::run, "events of " + device.name());
-    thread.setDaemon(true);
+    this.wake = wake;
+    this.thread = new DaemonThread(this::run, "events of " + device.name());
   }
 
   /**
@@ -53,9 +54,21 @@ public final class VerbsEventListener extends NativeResource {
   @MustBeClosed
   public static VerbsEventListener open(VerbsDevice device, Consumer<VerbsEvent> listener) {
     int events = device.with(VerbsWorkCalls::eventDescriptor);
-    VerbsEventListener out = new VerbsEventListener(device, listener, events);
-    out.thread.start();
-    return out;
+    int wake = VerbsWorkCalls.createWake();
+    VerbsEventListener out;
+    try {
+      out = new VerbsEventListener(device, listener, events, wake);
+    } catch (RuntimeException | Error e) {
+      VerbsWorkCalls.closeWake(wake);
+      throw e;
+    }
+    try {
+      out.thread.start();
+      return out;
+    } catch (OutOfMemoryError e) {
+      out.close();
+      throw e;
+    }
   }
 
   private void run() {

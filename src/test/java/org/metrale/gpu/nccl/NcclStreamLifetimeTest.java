@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.metrale.gpu.ForkedJvm;
 import org.metrale.gpu.NativeResource;
+import org.metrale.gpu.NoThreads;
 import org.metrale.gpu.SoftwareHost;
 import org.metrale.gpu.cuda.CudaAttachment;
 import org.metrale.gpu.cuda.CudaContext;
@@ -279,17 +280,13 @@ class NcclStreamLifetimeTest {
     private ThreadlessJob() {}
 
     public static void main(String[] arguments) throws Exception {
-      NcclWatchdog.starter =
-          thread -> {
-            throw new OutOfMemoryError("no thread for " + thread.getName());
-          };
       CudaContext context = CudaContext.openPrimary(0);
-      try {
+      try (NoThreads none = NoThreads.named("metrale-nccl-watchdog")) {
         NcclCommunicator.joinLocal(List.of(context), Ranks.CONFIG);
+        System.out.println("joined, and denied " + none.denied());
       } catch (OutOfMemoryError e) {
         System.out.println("failed=" + e.getMessage());
       }
-      NcclWatchdog.starter = Thread::start;
       for (NcclCommunicator one : NcclCommunicator.joinLocal(List.of(context), Ranks.CONFIG)) {
         one.close();
       }
@@ -301,6 +298,9 @@ class NcclStreamLifetimeTest {
   @Test
   void whatCannotBeWatchedIsNotMadeAndKeepsNothingOpen() throws Exception {
     ForkedJvm.Result result = run(SoftwareHost.running(ThreadlessJob.class));
-    assertEquals("no thread for metrale-nccl-watchdog", result.value("failed"), result.output());
+    assertEquals(
+        "unable to create native thread: metrale-nccl-watchdog",
+        result.value("failed"),
+        result.output());
   }
 }

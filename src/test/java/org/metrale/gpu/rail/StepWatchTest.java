@@ -24,6 +24,11 @@ final class StepWatchTest {
               }
 
               @Override
+              public void neglected(long nanos) {
+                throw new IllegalStateException("a step is being taken");
+              }
+
+              @Override
               public boolean isWatched() {
                 return looks.getCount() > 0;
               }
