@@ -87,11 +87,7 @@ final class BoundedRails implements ServerRails {
         BoundedCall.startOrRun(
             () -> {
               Object unused = before.exceptionally(failure -> null).join();
-              try {
-                served.close();
-              } finally {
-                afterwards.run();
-              }
+              served.close(afterwards);
               return true;
             });
     try {

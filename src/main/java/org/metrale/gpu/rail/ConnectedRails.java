@@ -7,9 +7,11 @@ import java.util.List;
 import java.util.NavigableSet;
 import java.util.Objects;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.function.LongConsumer;
 import java.util.stream.IntStream;
+import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.rail.RailTransfer.Direction;
 import org.metrale.gpu.rail.RailTransfer.Order;
@@ -43,7 +45,9 @@ import org.metrale.gpu.wire.ServerFrame;
  *
  * <p><b>Cleanup:</b> {@link #close()} is refused while a thread waits for a transfer; transfers
  * nobody waits for fail. A device that is stuck is given five seconds; what it may still use stays
- * allocated, and the close says so.
+ * allocated, and the close says so with an {@link IllegalStateException}. When the call returns
+ * that could not be waited for, all of it is closed without anybody's doing; the {@link RailSet}
+ * and the memory of transfers can be closed then, and until then refuse it.
  */
 public final class ConnectedRails extends NativeResource {
   /** How long devices may take to give up their queue pairs at the end. */
@@ -358,14 +362,47 @@ public final class ConnectedRails extends NativeResource {
     rails.remove(events);
     recovery.close();
     Deadline deadline = Deadline.after(CLOSE_LIMIT);
-    boolean isOver = engine.close(deadline);
+    Ending ending = new Ending(keepNeeds());
+    boolean isOver = ending.go(deadline);
     driver.close(deadline);
     connections.hangUp();
     if (!isOver) {
       throw new IllegalStateException(
-          this + ": a device does not let go of its queue pair, which may still use memory");
+          this
+              + ": a device does not let go of its queue pair, which may still use memory;"
+              + " it is closed as soon as the device does");
     }
-    fence.close();
+  }
+
+  /** The end of the rails and then of what they use, once: now, or when a call comes back. */
+  private final class Ending {
+    private final Runnable letGo;
+
+    Ending(Runnable letGo) {
+      this.letGo = letGo;
+    }
+
+    /** Whether all of it is over. */
+    boolean go(Deadline deadline) {
+      if (!engine.close(deadline, () -> go(Deadline.after(CLOSE_LIMIT)))) {
+        return false;
+      }
+      CompletableFuture<?> ended = engine.ended();
+      boolean isOver = ended.isDone();
+      CompletableFuture<Void> last = ended.thenRun(this::finish);
+      if (isOver) {
+        BoundedCall.answer(last);
+      }
+      return isOver;
+    }
+
+    private void finish() {
+      try {
+        fence.close();
+      } finally {
+        letGo.run();
+      }
+    }
   }
 
   @Override

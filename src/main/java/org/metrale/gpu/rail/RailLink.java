@@ -1,7 +1,9 @@
 package org.metrale.gpu.rail;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.metrale.gpu.rail.RailTransfer.Direction;
 import org.metrale.gpu.verbs.VerbsCompletions;
@@ -40,6 +42,9 @@ final class RailLink implements RailChoice.Lane {
 
     /** A piece that the device may be at for ever: it cannot be done again. */
     void stuck(RailLink link, RailPiece piece);
+
+    /** The device is at it no more, long after it was stuck. */
+    void letGo(RailPiece piece);
 
     /** The rail has failed; its pieces come back one by one. */
     void failed(RailLink link);
@@ -333,13 +338,35 @@ final class RailLink implements RailChoice.Lane {
   private void bury(boolean isGone) {
     state = RailStatus.State.DOWN;
     downAtNanos = System.nanoTime();
+    List<RailPiece> stuck = new ArrayList<>();
     for (int slot = 0; slot < pieces.length; slot++) {
       if (pieces[slot] != null && isGone) {
         owner.refused(this, release(slot), null);
       } else if (pieces[slot] != null) {
-        owner.stuck(this, release(slot));
+        RailPiece piece = release(slot);
+        stuck.add(piece);
+        owner.stuck(this, piece);
       }
     }
+    if (!stuck.isEmpty()) {
+      whenGone(() -> stuck.forEach(owner::letGo));
+    }
+  }
+
+  @SuppressWarnings("FutureReturnValueIgnored") // fails never
+  private void whenGone(Runnable then) {
+    end.ended()
+        .thenAccept(
+            isGone -> {
+              if (isGone) {
+                then.run();
+              }
+            });
+  }
+
+  /** When its end is closed, see {@link RailEnd#ended()}. */
+  CompletableFuture<Boolean> ended() {
+    return end.ended();
   }
 
   /** Whether a piece of this transfer is in flight here. */
@@ -364,11 +391,10 @@ final class RailLink implements RailChoice.Lane {
     }
   }
 
-  /** Ends it; false if the device does not let go of it. */
-  boolean awaitClose(Deadline deadline) {
+  /** Ends it; what is in flight is stuck if the device does not let go of it in time. */
+  void awaitClose(Deadline deadline) {
     if (!isDown()) {
       bury(ending.await(deadline));
     }
-    return ending == null || ending.isOver();
   }
 }

@@ -132,6 +132,16 @@ public final class RailSet extends NativeResource {
     }
   }
 
+  /** Keeps the devices open for a rail's end, also one that is only about to be made. */
+  void pin() {
+    owner().hold();
+  }
+
+  /** Ends what {@link #pin()} began. */
+  void unpin() {
+    owner().letGo();
+  }
+
   void add(Listener listener) {
     owner().listeners.add(listener);
   }

@@ -53,12 +53,22 @@ final class RailTimer {
     } catch (OutOfMemoryError e) {
       LOG.log(Level.DEBUG, "no thread is to be had for " + thread.getName(), e);
     }
-    try {
-      ScheduledFuture<?> unused = TIMER.schedule(again, AGAIN_NANOS, TimeUnit.NANOSECONDS);
-    } catch (OutOfMemoryError e) {
-      LOG.log(Level.DEBUG, "nor one to try it again: it waits for the next", e);
-    }
+    whenPossible(AGAIN_NANOS, again);
     return false;
+  }
+
+  /**
+   * Does something a moment later; where no thread is to be had for that, as soon as there is one
+   * for something else.
+   *
+   * @param look waits for nothing
+   */
+  static void whenPossible(long nanos, Runnable look) {
+    try {
+      ScheduledFuture<?> unused = TIMER.schedule(look, nanos, TimeUnit.NANOSECONDS);
+    } catch (OutOfMemoryError e) {
+      LOG.log(Level.DEBUG, "no thread is to be had: what is scheduled waits for the next", e);
+    }
   }
 
   /** How much there is to be looked at. */

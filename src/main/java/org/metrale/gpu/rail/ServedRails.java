@@ -1,8 +1,10 @@
 package org.metrale.gpu.rail;
 
 import java.io.IOException;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.metrale.gpu.verbs.VerbsAccess;
 import org.metrale.gpu.wire.RailDialect;
 import org.metrale.gpu.wire.Region;
@@ -14,6 +16,8 @@ import org.metrale.gpu.wire.ServerFrame;
 
 /** One client's rails at the server: made before the first byte is sent, closed when it is gone. */
 final class ServedRails implements ServerRails {
+  private static final System.Logger LOG = System.getLogger("org.metrale.gpu.rail");
+
   private final RailSet rails;
   private final RailDialect dialect;
   private final RailShare share;
@@ -106,19 +110,39 @@ final class ServedRails implements ServerRails {
     ends.get(railIndex).connect(remote);
   }
 
-  /** Queue pairs first, then memory, then domains. */
-  void close() {
+  /**
+   * Queue pairs first, then memory, then domains; as far as a device does not let go of them now,
+   * when it does.
+   *
+   * @param afterwards runs once, when nothing is left
+   */
+  @SuppressWarnings("FutureReturnValueIgnored") // closeMemory says itself what goes wrong
+  void close(Runnable afterwards) {
+    List<AutoCloseable> pairs = new ArrayList<>();
+    ends.forEach(end -> pairs.add(end::close));
+    try {
+      Closing.all(pairs);
+    } finally {
+      CompletableFuture.allOf(
+              ends.stream().map(RailEnd::ended).toArray(CompletableFuture<?>[]::new))
+          .thenRun(() -> closeMemory(afterwards));
+    }
+  }
+
+  private void closeMemory(Runnable afterwards) {
     List<AutoCloseable> all = new ArrayList<>();
     if (apart != null) {
       all.add(apart);
     }
     all.addAll(own);
-    ends.forEach(end -> all.add(end::close));
     try {
       Closing.all(all);
+    } catch (RuntimeException e) {
+      LOG.log(Level.WARNING, "a client's memory did not close", e);
     } finally {
       ledger.release(charged);
       charged = 0;
+      afterwards.run();
     }
   }
 }

@@ -3,10 +3,13 @@ package org.metrale.gpu.rail;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.rail.RailException.Reason;
 import org.metrale.gpu.rail.RailTransfer.Direction;
@@ -45,6 +48,13 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
 
   private final StepWatch watch = new StepWatch(this);
   private volatile boolean closed;
+
+  /** What is done as soon as a step is over that could not be waited for; null if nothing. */
+  private final AtomicReference<Runnable> owed = new AtomicReference<>();
+
+  /** Rails that others took the place of, and that are not closed. */
+  private final List<RailLink> replaced = new CopyOnWriteArrayList<>();
+
   private int nextTransfer;
   private final RailChoice choice = new RailChoice();
 
@@ -65,21 +75,22 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
       lock.lockInterruptibly();
     } catch (InterruptedException e) {
       // By who closes the rails, while a step does not come to an end.
-      boolean unused = closeAll(fresh, Deadline.after(STEP_LIMIT));
+      closeAll(fresh, Deadline.after(STEP_LIMIT));
       Thread.currentThread().interrupt();
       return false;
     }
     try {
       if (closed) {
-        boolean unused = closeAll(fresh, Deadline.after(STEP_LIMIT));
+        closeAll(fresh, Deadline.after(STEP_LIMIT));
         return false;
       }
       List<RailLink> now = new ArrayList<>(links);
-      fresh.forEach(link -> now.set(link.rail(), link));
+      fresh.forEach(link -> replaced.add(now.set(link.rail(), link)));
+      replaced.removeIf(link -> link.ended().isDone());
       links = List.copyOf(now);
       return true;
     } finally {
-      lock.unlock();
+      unlock();
     }
   }
 
@@ -114,7 +125,7 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
     try {
       end(transfer, why);
     } finally {
-      lock.unlock();
+      unlock();
     }
   }
 
@@ -126,7 +137,7 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
     try {
       action.accept(links.get(rail));
     } finally {
-      lock.unlock();
+      unlock();
     }
   }
 
@@ -148,7 +159,7 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
     try {
       return step();
     } finally {
-      lock.unlock();
+      unlock();
     }
   }
 
@@ -158,7 +169,7 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
     try {
       return !transfers.isEmpty() || !resting.isEmpty() || anyMoving();
     } finally {
-      lock.unlock();
+      unlock();
     }
   }
 
@@ -353,12 +364,25 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
         || (Refusal.isOfThePiece(link, cause) && piece.failedAgain() >= MOST_FAILURES);
   }
 
-  /** Its memory stays registered for ever, rather than be written to when it is somebody else's. */
+  /** Its memory stays registered, rather than be written to when it is somebody else's. */
   @Override
   public void stuck(RailLink link, RailPiece piece) {
     if (!piece.transfer().isDone()) {
       piece.transfer().fail(failure(Reason.LOCAL_FAULT, link.rail(), piece, link.fault().reason()));
     }
+  }
+
+  @Override
+  public void letGo(RailPiece piece) {
+    BoundedCall.run(
+        () -> {
+          lock.lock();
+          try {
+            giveBack(piece);
+          } finally {
+            unlock();
+          }
+        });
   }
 
   @Override
@@ -399,32 +423,60 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
     }
   }
 
-  /** Ends everything; nothing of this touches memory any more, unless a device is stuck. */
-  boolean close(Deadline deadline) {
+  private void unlock() {
+    lock.unlock();
+    if (closed) {
+      payOwed();
+    }
+  }
+
+  private void payOwed() {
+    Runnable some = owed.getAndSet(null);
+    if (some != null) {
+      BoundedCall.run(some);
+    }
+  }
+
+  /**
+   * Ends everything; nothing of this touches memory any more, unless a device is stuck.
+   *
+   * @param again closes this once more, as soon as the step is over that could not be waited for
+   * @return false if that is so; else everything has been told to end, see {@link #ended()}
+   */
+  boolean close(Deadline deadline, Runnable again) {
     if (!StepWatch.tryLock(lock, deadline)) {
+      owed.set(again);
       closed = true;
       transfers.forEach(one -> one.abandon(failure(Reason.CLOSED, -1, one, null)));
+      if (lock.tryLock()) {
+        // Just now: whoever had it may not have seen that something is owed.
+        unlock();
+      }
       return false;
     }
     try {
       closed = true;
       // Also those that were told of their end meanwhile: it lets go of memory that no rail has.
       transfers.forEach(one -> one.fail(failure(Reason.CLOSED, -1, one, null)));
-      boolean isOver = closeAll(links, deadline);
+      closeAll(links, deadline);
       resting.giveBackAll();
       transfers.clear();
-      return isOver;
+      return true;
     } finally {
-      lock.unlock();
+      unlock();
     }
   }
 
-  private static boolean closeAll(List<RailLink> all, Deadline deadline) {
+  /** Completes when all rails that there have been are closed. */
+  CompletableFuture<?> ended() {
+    return CompletableFuture.allOf(
+        Stream.concat(links.stream(), replaced.stream())
+            .map(RailLink::ended)
+            .toArray(CompletableFuture<?>[]::new));
+  }
+
+  private static void closeAll(List<RailLink> all, Deadline deadline) {
     all.forEach(RailLink::beginClose);
-    boolean isOver = true;
-    for (RailLink link : all) {
-      isOver &= link.awaitClose(deadline);
-    }
-    return isOver;
+    all.forEach(link -> link.awaitClose(deadline));
   }
 }

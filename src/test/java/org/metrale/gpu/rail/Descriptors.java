@@ -14,4 +14,19 @@ final class Descriptors {
       return all.count();
     }
   }
+
+  /** Those of devices, their completion channels and events, and no files or sockets. */
+  static long ofDevices() throws IOException {
+    try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
+      return all.filter(Descriptors::isOfDevice).count();
+    }
+  }
+
+  private static boolean isOfDevice(Path descriptor) {
+    try {
+      return Files.readSymbolicLink(descriptor).toString().startsWith("anon_inode:");
+    } catch (IOException e) {
+      return false; // it was the listing's own
+    }
+  }
 }

@@ -58,7 +58,7 @@ final class RailConnectionsTest {
       for (int attempt = 0; attempt < 3; attempt++) {
         assertThrows(IOException.class, connections::rebuild, "attempt " + attempt);
       }
-      assertTrue(engine.close(Deadline.after(RailHost.LIMIT)));
+      assertTrue(engine.close(Deadline.after(RailHost.LIMIT), () -> {}));
       connections.hangUp();
     }
   }

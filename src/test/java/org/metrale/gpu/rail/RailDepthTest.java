@@ -70,7 +70,7 @@ final class RailDepthTest {
       }
       transfer.result().join();
       assertEquals(requests, most);
-      assertTrue(engine.close(Deadline.after(RailHost.LIMIT)));
+      assertTrue(engine.close(Deadline.after(RailHost.LIMIT), () -> {}));
       connection.hangUp();
     }
   }

@@ -13,6 +13,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.metrale.gpu.NativeResource;
 import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
 import org.metrale.gpu.rail.RailException.Reason;
@@ -167,10 +168,10 @@ final class RailListenerTest {
   }
 
   /** The listener's thread may have told of the end and not have come to it yet. */
-  static void untilClosed(RailMemory memory) throws InterruptedException {
-    while (!memory.isClosed()) {
+  static void untilClosed(NativeResource resource) throws InterruptedException {
+    while (!resource.isClosed()) {
       try {
-        memory.close();
+        resource.close();
       } catch (IllegalStateException e) {
         Thread.sleep(1);
       }
