@@ -15,7 +15,8 @@ import org.metrale.verbs.ibv_cq;
  * Where finished requests of any number of queue pairs are found.
  *
  * <p>It cannot overrun: queue pairs are refused whose requests it has no room for. A shared receive
- * queue takes the room of all its requests here, once and until it is closed.
+ * queue takes the room of all its requests here, once and until it is closed, or its last queue
+ * pair here, if none of them was to be connected.
  *
  * <p><b>Threading:</b> safe for any number of threads; each completion is given to one of them.
  */

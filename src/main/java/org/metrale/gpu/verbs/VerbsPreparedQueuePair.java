@@ -276,6 +276,7 @@ public final class VerbsPreparedQueuePair extends NativeResource {
   }
 
   private VerbsQueuePair connectNow(VerbsRemote remote) {
+    ledgers.mayReceive();
     VerbsObjectCalls.connect(handle, settings.path(), route, remote);
     VerbsQueuePair out = VerbsQueuePair.takeOver(this, remote);
     connected = true;
@@ -319,9 +320,16 @@ public final class VerbsPreparedQueuePair extends NativeResource {
   }
 
   @Override
+  protected void closeOwn() {
+    if (!connected && !ledgers.awaitIdle()) {
+      throw new IllegalStateException(this + " has a call running");
+    }
+  }
+
+  @Override
   protected void free() {
     if (!connected) {
-      queue.device().end("ibv_destroy_qp", 0, () -> ledgers.destroy(handle, queue), keepNeeds());
+      ledgers.close(this, handle, queue, keepNeeds());
     }
   }
 

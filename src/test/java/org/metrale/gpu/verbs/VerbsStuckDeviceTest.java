@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -231,6 +232,55 @@ final class VerbsStuckDeviceTest {
           }
         }
       }
+    }
+  }
+
+  /** Whether or not it got as far as being connected. */
+  @ParameterizedTest
+  @ValueSource(strings = {"", "ibv_modify_qp call=4 code=22; fault = ibverbs."})
+  void nothingComesOfAQueuePairThatIsJustBeingDestroyed(String half) throws Exception {
+    ForkedJvm.Result said = run(half + "ibv_destroy_qp call=1 hang", EndingProbe.class);
+    assertEquals(half.isEmpty() ? "none" : "ibv_modify_qp", said.value("failed"), said::toString);
+    assertEquals("0", said.value("came"), said::toString);
+  }
+
+  /** Takes a completion when the destruction of its queue pair hangs. */
+  static final class EndingProbe {
+    private static final VerbsQueueSettings SETTINGS = VerbsSharedHost.SETTINGS.withReceives(1);
+
+    private EndingProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // what a stuck device has cannot be closed
+    public static void main(String[] arguments) throws Exception {
+      VerbsEnd client = new VerbsEnd(VerbsDevice.list().get(0), SETTINGS);
+      VerbsDevice device = VerbsDevice.open(VerbsDevice.list().get(1), SHORT);
+      VerbsProtectionDomain domain = VerbsProtectionDomain.open(device);
+      VerbsCompletionQueue queue = VerbsCompletionQueue.open(device, 64);
+      VerbsPreparedQueuePair prepared = VerbsPreparedQueuePair.open(domain, queue, SETTINGS, 7);
+      VerbsReceiveBatch receives = VerbsReceiveBatch.allocate(1);
+      receives.receive(1, VerbsMemoryRegion.allocate(domain, 64, VerbsAccess.LOCAL_WRITE), 0, 64);
+      assertEquals(1, prepared.post(receives));
+      VerbsRemote remote =
+          new VerbsRemote(prepared.number(), 7, prepared.gid().gid(), prepared.lid());
+      NativeResource pair = prepared;
+      String failed = "none";
+      try {
+        pair = prepared.connect(client.remote());
+      } catch (VerbsException e) {
+        failed = e.call();
+      }
+      System.out.println("failed=" + failed);
+      client.connect(remote);
+      VerbsWorkBatch sends = VerbsWorkBatch.allocate(1, 64);
+      sends.sendInline(1, ByteBuffer.allocate(8));
+      assertEquals(1, client.pair.post(sends));
+      VerbsCompletions done = VerbsCompletions.allocate(1);
+      assertEquals(1, client.completions.await(done, Duration.ofSeconds(20)));
+      assertTrue(done.isSuccess(0));
+      VerbsException e = assertThrows(VerbsException.class, pair::close);
+      assertTrue(e.isUnfinished(), e::toString);
+      System.out.println("came=" + queue.pollOnce(done));
     }
   }
 
