@@ -74,8 +74,13 @@ public final class VerbsCompletionQueue extends NativeResource {
   private static VerbsCompletionQueue make(VerbsDevice device, ibv_context context, int entries) {
     ibv_comp_channel channel = VerbsObjectCalls.createChannel(context);
     try {
-      return new VerbsCompletionQueue(
-          device, channel, VerbsObjectCalls.createCompletionQueue(context, entries, channel));
+      ibv_cq handle = VerbsObjectCalls.createCompletionQueue(context, entries, channel);
+      try {
+        return new VerbsCompletionQueue(device, channel, handle);
+      } catch (RuntimeException | Error e) {
+        VerbsObjectCalls.destroyCompletionQueue(handle);
+        throw e;
+      }
     } catch (RuntimeException | Error e) {
       VerbsObjectCalls.destroyChannel(channel);
       throw e;

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -281,6 +282,38 @@ final class VerbsStuckDeviceTest {
       VerbsException e = assertThrows(VerbsException.class, pair::close);
       assertTrue(e.isUnfinished(), e::toString);
       System.out.println("came=" + queue.pollOnce(done));
+    }
+  }
+
+  /** A call that still runs on the one cannot cost the other, which nobody would have. */
+  @Test
+  void aQueuePairIsConnectedThoughAPostOfAnotherThreadHangs() throws Exception {
+    ForkedJvm.Result said = run("ibv_post_recv call=1 block=6000", PostingProbe.class);
+    assertEquals("true", said.value("closed"), said::toString);
+  }
+
+  /** Connects while another thread posts. */
+  static final class PostingProbe {
+    private PostingProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      VerbsQueueSettings settings = VerbsSharedHost.SETTINGS.withReceives(1);
+      try (VerbsEnd client = new VerbsEnd(VerbsDevice.list().get(0), settings);
+          VerbsEnd server = new VerbsEnd(VerbsDevice.list().get(1), settings)) {
+        VerbsMemoryRegion memory = server.memory(64, VerbsAccess.LOCAL_WRITE);
+        VerbsReceiveBatch receives = VerbsReceiveBatch.allocate(1);
+        receives.receive(1, memory, 0, 64);
+        FutureTask<Integer> posting = new FutureTask<>(() -> server.prepared.post(receives));
+        new Thread(posting).start();
+        while (server.prepared.ledgers().awaitIdle()) {
+          Thread.onSpinWait();
+        }
+        server.connect(client.remote());
+        assertEquals(1, posting.get());
+        server.prepared.close();
+        System.out.println("closed=" + server.prepared.isClosed());
+      }
     }
   }
 
