@@ -20,14 +20,19 @@ final class KeptCompletions {
     return chunks.isEmpty();
   }
 
-  /** Takes all that a queue has now; as far as it can be polled. */
-  void takeAll(long queue) {
+  /**
+   * Takes all that a queue has now; as far as it can be polled.
+   *
+   * @param turns how many queue pairs it has had
+   */
+  void takeAll(long queue, long turns) {
     int count;
     do {
       VerbsCompletions chunk = VerbsCompletions.allocate(CHUNK);
       count = (int) VerbsWorkCalls.poll(queue, chunk.address(), CHUNK, WorkLedger.STEP);
       if (count > 0) {
         chunk.filled(count);
+        chunk.takenAfter(turns);
         chunks.add(chunk);
       }
     } while (count == CHUNK);

@@ -23,6 +23,10 @@ final class LedgerTable {
   private final List<Share> shared = new ArrayList<>();
 
   private int nextPlace;
+
+  /** How many queue pairs have come. */
+  private long turns;
+
   private int promised;
 
   LedgerTable(VerbsCompletionQueue queue, int entries) {
@@ -57,8 +61,9 @@ final class LedgerTable {
     }
     ledgers[place] = both.sends();
     ledgers[place + 1] = both.receives();
-    both.sends().placeAt(place);
-    both.receives().placeAt(place + 1);
+    turns++;
+    both.sends().placeAt(place, turns);
+    both.receives().placeAt(place + 1, turns);
     promised += wanted;
   }
 
@@ -171,11 +176,16 @@ final class LedgerTable {
         && (place != SharedLedger.PLACE || SharedLedger.areOfOne(id, other));
   }
 
+  /** How many queue pairs have come; a number that is free again may be that of a later one. */
+  long turns() {
+    return turns;
+  }
+
   /** Takes note of a shared request's failure, which is one of the queue pair that used it. */
   void failed(VerbsCompletions completions, int index) {
     int pair = completions.queuePairNumber(index);
     for (WorkLedger ledger : ledgers) {
-      if (ledger != null && ledger.isOf(pair)) {
+      if (ledger != null && ledger.isOf(pair, completions.turns())) {
         ledger.failed(completions, index);
         return;
       }

@@ -264,7 +264,7 @@ public final class VerbsCompletionQueue extends NativeResource {
     enter();
     try {
       kept = kept == null ? new KeptCompletions() : kept;
-      kept.takeAll(address);
+      kept.takeAll(address, ledgers.turns());
     } finally {
       lock.leave();
     }

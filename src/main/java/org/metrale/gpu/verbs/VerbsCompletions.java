@@ -40,6 +40,9 @@ public final class VerbsCompletions {
   /** Whether one of them was not done. */
   private boolean flawed;
 
+  /** How many queue pairs had come when they were taken, unless they were taken just now. */
+  private long turns;
+
   private VerbsCompletions(int capacity) {
     this.buffer = VerbsWorkCalls.buffer(Math.multiplyExact(capacity, COMPLETION_BYTES));
     this.words = buffer.asLongBuffer();
@@ -219,12 +222,22 @@ public final class VerbsCompletions {
     size = count;
     run = inOrder;
     flawed = false;
+    turns = Long.MAX_VALUE;
   }
 
   /** Has what another list has, from {@code from} on. */
   void copyOf(VerbsCompletions other, int from, int count) {
     buffer.put(0, other.buffer, from * COMPLETION_BYTES, count * COMPLETION_BYTES);
     filled(count);
+    turns = other.turns;
+  }
+
+  void takenAfter(long queuePairs) {
+    turns = queuePairs;
+  }
+
+  long turns() {
+    return turns;
   }
 
   /** Takes some out; the number that is left. */

@@ -217,17 +217,19 @@ final class VerbsWorkCalls {
         return null;
       }
       VerbsCalls.check("ibv_get_async_event", code, "");
-      VerbsEvent out =
-          new VerbsEvent(
-              new VerbsEventType(
-                  event.event_type(),
-                  VerbsCalls.text(
-                      to -> verbs.metrale_ibv_event_type_str(event.event_type(), to, to.length))),
-              event.port_num(),
-              event.qp_num(),
-              (int) event.srq_context());
-      verbs.metrale_ibv_ack_async_event(event);
-      return out;
+      try {
+        return new VerbsEvent(
+            new VerbsEventType(
+                event.event_type(),
+                VerbsCalls.text(
+                    to -> verbs.metrale_ibv_event_type_str(event.event_type(), to, to.length))),
+            event.port_num(),
+            event.qp_num(),
+            (int) event.srq_context());
+      } finally {
+        // Without that, what it is about could not be destroyed.
+        verbs.metrale_ibv_ack_async_event(event);
+      }
     }
   }
 }

@@ -38,6 +38,9 @@ final class WorkLedger {
   /** Where this is among its completion queue's; set when it is added there. */
   private int place;
 
+  /** The how manieth it is there, if those that are gone count too. */
+  private long turn;
+
   /** The queue pair's number, once it has one. */
   private volatile int pair;
 
@@ -56,16 +59,18 @@ final class WorkLedger {
     this.heldUntil = new long[ring];
   }
 
-  void placeAt(int newPlace) {
+  void placeAt(int newPlace, long newTurn) {
     place = newPlace;
+    turn = newTurn;
   }
 
   void pairNumber(int number) {
     pair = number;
   }
 
-  boolean isOf(int pairNumber) {
-    return pair == pairNumber;
+  /** Whether it is of the queue pair that had a number when so many had come. */
+  boolean isOf(int pairNumber, long turns) {
+    return pair == pairNumber && turn <= turns;
   }
 
   static int placeOf(long id) {

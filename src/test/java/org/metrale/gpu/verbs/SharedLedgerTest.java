@@ -1,9 +1,12 @@
 package org.metrale.gpu.verbs;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -116,6 +119,33 @@ final class SharedLedgerTest {
     assertEquals(1, ledger.inFlight());
     ledger.abandon();
     assertEquals(0, ledger.inFlight());
+  }
+
+  /** A device may give the number of a queue pair that is gone to the next one at once. */
+  @Test
+  void aFailureIsOfTheQueuePairThatHadTheNumberThen() {
+    WorkLedgers next = new WorkLedgers(1, 0, ledger);
+    next.pairNumber(7);
+    VerbsCompletions kept = VerbsCompletions.allocate(1);
+    post(70, 71);
+    fail(kept, id(0, 0), 7);
+    kept.takenAfter(table.turns());
+    table.add(next);
+    done.copyOf(kept, 0, 1);
+    assertEquals(1, table.distribute(done, 1));
+    assertEquals(VerbsWorkStatus.LOCAL_LENGTH, done.failure(0).status());
+    assertNull(next.firstError());
+    fail(done, id(1, 0), 7);
+    assertEquals(1, table.distribute(done, 1));
+    assertEquals(VerbsWorkStatus.LOCAL_LENGTH, next.firstError().status());
+  }
+
+  /** One completion as a device writes it. */
+  private static void fail(VerbsCompletions into, long id, int pair) {
+    ByteBuffer bytes = ByteBuffer.allocate(48).order(ByteOrder.nativeOrder());
+    bytes.putLong(0, id).putInt(8, VerbsWorkStatus.LOCAL_LENGTH.code()).putInt(28, pair);
+    RegionMemory.at(into.address(), bytes.capacity()).write(0, bytes);
+    into.filled(1);
   }
 
   @Test
