@@ -22,7 +22,9 @@ import org.metrale.benchmarks.Setting.Pace;
  */
 public final class Main {
   private static final String USAGE =
-      "usage: bench [--quick | --smoke | --profile] [--json FILE] [AREA...]; areas: " + Areas.NAMES;
+      "usage: bench [--quick | --smoke] [--json FILE] [AREA...], or bench --profile [AREA...];"
+          + " areas: "
+          + Areas.NAMES;
 
   private Main() {}
 
@@ -51,8 +53,16 @@ public final class Main {
       } else if (Areas.NAMES.contains(argument)) {
         areas.add(argument);
       } else {
-        System.err.println("bench: " + refused(argument) + "\n" + USAGE);
-        System.exit(2);
+        refuse(refused(argument));
+      }
+    }
+    if (profile) {
+      areas.stream()
+          .filter(area -> !Profiles.AREAS.contains(area))
+          .findFirst()
+          .ifPresent(area -> refuse("no profile of " + area));
+      if (pace != Pace.FULL || json != null) {
+        refuse("--profile takes areas alone");
       }
     }
     boolean all = areas.isEmpty();
@@ -117,6 +127,11 @@ public final class Main {
     }
     Interruption.done();
     return result.problems() == 0 ? 0 : 1;
+  }
+
+  private static void refuse(String why) {
+    System.err.println("bench: " + why + "\n" + USAGE);
+    System.exit(2);
   }
 
   private static String refused(String argument) {

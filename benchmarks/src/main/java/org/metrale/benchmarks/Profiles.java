@@ -35,6 +35,7 @@ final class Profiles {
           "nvtx", List.of("checked"),
           "verbs", List.of("checked"));
 
+  /** What can be asked for. */
   static final Set<String> AREAS =
       Set.of("raw", "nccl", "cuda", "cufile", "nvml", "nvtx", "verbs", "startup");
 
@@ -177,6 +178,11 @@ final class Profiles {
   private void table(String title, String java, double nanos, String thread)
       throws IOException, InterruptedException {
     Samples samples = Samples.of(Samples.read(data()), thread, CompiledCode.read(log()));
+    if (samples.total() == 0) {
+      problems++;
+      out.append("\nNOT PROFILED, perf saw nothing of its thread: " + title + "\n");
+      return;
+    }
     out.append("\n### " + title + ", Java " + java + ": " + number(nanos) + " ns\n\n");
     out.append(
             samples.kinds().entrySet().stream()

@@ -69,6 +69,25 @@ class MainTest {
     assertTrue(errors().startsWith("bench: " + message + "\nusage: bench "), errors());
   }
 
+  /** Nothing is left out without a word. */
+  @ParameterizedTest
+  @CsvSource({
+    "wire, no profile of wire",
+    "--quick, --profile takes areas alone",
+    "--smoke, --profile takes areas alone",
+    "--json=, --profile takes areas alone",
+  })
+  void whatAProfileHasNotIsNamed(String argument, String message) throws Exception {
+    List<String> arguments = new ArrayList<>(List.of("--profile", "raw"));
+    if (argument.equals("--json=")) {
+      arguments.addAll(List.of("--json", folder.resolve("out.json").toString()));
+    } else {
+      arguments.add(argument);
+    }
+    assertEquals(2, code(bench(arguments.toArray(String[]::new)).start()));
+    assertTrue(errors().startsWith("bench: " + message + "\nusage: bench "), errors());
+  }
+
   @ParameterizedTest
   @CsvSource({
     "missing/out.json, there is no folder",
