@@ -408,7 +408,14 @@ abstract class VerbsSharedCases {
         assertThrows(
             IllegalStateException.class,
             () -> VerbsPreparedQueuePair.open(queue, brief, all, 1).close());
-        VerbsPreparedQueuePair.open(queue, brief, VerbsSharedHost.SETTINGS, 1).close();
+        try (VerbsPreparedQueuePair prepared =
+            VerbsPreparedQueuePair.open(queue, brief, VerbsSharedHost.SETTINGS, 1)) {
+          prepared.connect(one.client.remote()).close();
+        }
+        // What comes of the requests may be here still, whoever has used them.
+        assertThrows(
+            IllegalStateException.class,
+            () -> VerbsPreparedQueuePair.open(server.domain, queue, all, 1).close());
       } finally {
         brief.close();
       }
