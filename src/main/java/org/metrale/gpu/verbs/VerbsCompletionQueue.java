@@ -22,6 +22,9 @@ import org.metrale.verbs.ibv_cq;
 public final class VerbsCompletionQueue extends NativeResource {
   private static final long CALL_NANOS = 1_000_000_000;
 
+  /** So many polls without a look at the clock. */
+  private static final int SPINS_TO_A_LOOK = 32;
+
   private final VerbsDevice device;
   private final ibv_comp_channel channel;
   private final ibv_cq handle;
@@ -144,8 +147,10 @@ public final class VerbsCompletionQueue extends NativeResource {
    * @throws VerbsException if the queue is broken
    */
   public int poll(VerbsCompletions into, Duration timeout) throws InterruptedException {
-    long deadline = System.nanoTime() + timeout.toNanos();
-    for (int spins = 0; ; spins++) {
+    long limit = timeout.toNanos();
+    long deadline = 0;
+    // What comes soon is not kept waiting for the clock, which may cost more than a poll.
+    for (long spins = 1; ; spins++) {
       int count = pollOnce(into);
       if (count > 0) {
         return count;
@@ -153,8 +158,12 @@ public final class VerbsCompletionQueue extends NativeResource {
       if (Thread.interrupted()) {
         throw new InterruptedException();
       }
-      if ((spins & 15) == 15 && System.nanoTime() - deadline >= 0) {
-        return 0;
+      if (spins % SPINS_TO_A_LOOK == 0) {
+        long now = System.nanoTime();
+        deadline = spins == SPINS_TO_A_LOOK ? now + limit : deadline;
+        if (now - deadline >= 0) {
+          return 0;
+        }
       }
       Thread.onSpinWait();
     }
