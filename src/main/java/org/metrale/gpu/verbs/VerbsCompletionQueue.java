@@ -6,6 +6,7 @@ import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.spi.AbstractInterruptibleChannel;
 import java.time.Duration;
 import java.util.function.Function;
+import org.metrale.gpu.Backoff;
 import org.metrale.gpu.NativeResource;
 import org.metrale.verbs.ibv_comp_channel;
 import org.metrale.verbs.ibv_context;
@@ -147,7 +148,7 @@ public final class VerbsCompletionQueue extends NativeResource {
    * @throws VerbsException if the queue is broken
    */
   public int poll(VerbsCompletions into, Duration timeout) throws InterruptedException {
-    long limit = timeout.toNanos();
+    long limit = Backoff.nanos(timeout);
     long deadline = 0;
     // What comes soon is not kept waiting for the clock, which may cost more than a poll.
     for (long spins = 1; ; spins++) {
@@ -184,7 +185,7 @@ public final class VerbsCompletionQueue extends NativeResource {
    * @wraps {@code ibv_req_notify_cq}, {@code ibv_get_cq_event}, {@code ibv_ack_cq_events}; verbs.h
    */
   public int await(VerbsCompletions into, Duration timeout) throws InterruptedException {
-    long deadline = System.nanoTime() + timeout.toNanos();
+    long deadline = System.nanoTime() + Backoff.nanos(timeout);
     acquire();
     try {
       int count = pollOnce(into);
