@@ -84,7 +84,11 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
         return false;
       }
       List<RailLink> now = new ArrayList<>(links);
-      fresh.forEach(link -> replaced.add(now.set(link.rail(), link)));
+      for (RailLink link : fresh) {
+        RailLink before = now.set(link.rail(), link);
+        link.follow(before);
+        replaced.add(before);
+      }
       replaced.removeIf(link -> link.ended().isDone());
       links = List.copyOf(now);
       return true;
