@@ -113,14 +113,14 @@ int Context::next_event(ibv_async_event *out)
         bool of_shared =
             out->event_type == IBV_EVENT_SRQ_ERR || out->event_type == IBV_EVENT_SRQ_LIMIT_REACHED;
         if (owner != nullptr && of_shared) {
-            SharedReceiveQueue::event_taken(out->element.srq);
+            Acknowledged<ibv_srq>::of(out->element.srq)->event_taken();
         } else if (owner != nullptr && out->event_type == IBV_EVENT_CQ_ERR) {
             CompletionQueue *queue = ibv::of(out->element.cq);
             pthread_mutex_lock(&queue->handle.mutex);
             ++queue->async_taken;
             pthread_mutex_unlock(&queue->handle.mutex);
         } else if (owner != nullptr) {
-            QueuePair::event_taken(out->element.qp);
+            Acknowledged<ibv_qp>::of(out->element.qp)->event_taken();
         }
         return 0;
     }

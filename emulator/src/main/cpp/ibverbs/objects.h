@@ -129,6 +129,46 @@ class RegionTable
     uint32_t next_ = 0x1000;
 };
 
+/* The handle of an object whose events are to be acknowledged before it is destroyed. */
+template <typename Public> struct Acknowledged {
+    Public pub{};
+    uint32_t events_taken = 0; /* below pub.mutex */
+
+    Acknowledged()
+    {
+        pthread_mutex_init(&pub.mutex, nullptr);
+        pthread_cond_init(&pub.cond, nullptr);
+    }
+    ~Acknowledged()
+    {
+        pthread_cond_destroy(&pub.cond);
+        pthread_mutex_destroy(&pub.mutex);
+    }
+    Acknowledged(const Acknowledged &) = delete;
+    Acknowledged &operator=(const Acknowledged &) = delete;
+
+    static Acknowledged *of(Public *handle)
+    {
+        return reinterpret_cast<Acknowledged *>(handle);
+    }
+
+    void event_taken()
+    {
+        pthread_mutex_lock(&pub.mutex);
+        ++events_taken;
+        pthread_mutex_unlock(&pub.mutex);
+    }
+
+    /* The caller promised to acknowledge what was taken. */
+    void await()
+    {
+        pthread_mutex_lock(&pub.mutex);
+        while (pub.events_completed != events_taken)
+            pthread_cond_wait(&pub.cond, &pub.mutex);
+        pthread_mutex_unlock(&pub.mutex);
+    }
+};
+
 struct CompletionQueue;
 
 struct Channel {

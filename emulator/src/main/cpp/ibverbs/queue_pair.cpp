@@ -134,8 +134,6 @@ ibv_qp *QueuePair::create(Domain &domain, ibv_qp_init_attr *init)
     pub.qp_num = pair->number_;
     pub.state = IBV_QPS_RESET;
     pub.qp_type = init->qp_type;
-    pthread_mutex_init(&pub.mutex, nullptr);
-    pthread_cond_init(&pub.cond, nullptr);
 
     ++pair->send_queue_.users;
     ++pair->receive_queue_.users;
@@ -151,15 +149,7 @@ ibv_qp *QueuePair::create(Domain &domain, ibv_qp_init_attr *init)
 
 std::shared_ptr<QueuePair> QueuePair::of(ibv_qp *handle)
 {
-    return reinterpret_cast<Handle *>(handle)->pair;
-}
-
-void QueuePair::event_taken(ibv_qp *handle)
-{
-    auto *whole = reinterpret_cast<Handle *>(handle);
-    pthread_mutex_lock(&whole->pub.mutex);
-    ++whole->events_taken;
-    pthread_mutex_unlock(&whole->pub.mutex);
+    return static_cast<Handle *>(Handle::of(handle))->pair;
 }
 
 int QueuePair::destroy()
@@ -179,14 +169,11 @@ int QueuePair::destroy()
     send_queue_.forget(this);
     receive_queue_.forget(this);
     context_.forget_events(this);
-
-    // The caller promised to acknowledge what was taken.
-    pthread_mutex_lock(&handle_->pub.mutex);
-    while (handle_->pub.events_completed != handle_->events_taken)
-        pthread_cond_wait(&handle_->pub.cond, &handle_->pub.mutex);
-    pthread_mutex_unlock(&handle_->pub.mutex);
-    pthread_cond_destroy(&handle_->pub.cond);
-    pthread_mutex_destroy(&handle_->pub.mutex);
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        drop_receives_locked();
+    }
+    handle_->await();
 
     --send_queue_.users;
     --receive_queue_.users;
@@ -267,6 +254,14 @@ void QueuePair::tell_last_receive_locked()
         raise_locked(IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
+void QueuePair::drop_receives_locked()
+{
+    if (shared_)
+        shared_->release(static_cast<int>(receives_.size()) + (receiving_ ? 1 : 0));
+    receives_.clear();
+    receiving_ = false;
+}
+
 /* The sender flushes the send queue: the request it executes comes first. */
 void QueuePair::enter_error_locked()
 {
@@ -285,8 +280,7 @@ void QueuePair::reset_locked()
     sending_ = answering_ = false;
     ++generation_;
     sends_.clear();
-    receives_.clear();
-    receiving_ = false;
+    drop_receives_locked();
     unsignaled_ = 0;
     messages_sent_ = messages_received_ = 0;
     attr_ = {};

@@ -33,7 +33,6 @@ class QueuePair : public std::enable_shared_from_this<QueuePair>
     /* NULL with errno set. */
     static ibv_qp *create(Domain &domain, ibv_qp_init_attr *init);
     static std::shared_ptr<QueuePair> of(ibv_qp *handle);
-    static void event_taken(ibv_qp *handle);
 
     ~QueuePair();
 
@@ -49,10 +48,8 @@ class QueuePair : public std::enable_shared_from_this<QueuePair>
     void release(bool receive, int slots);
 
   private:
-    struct Handle {
-        ibv_qp pub{};
+    struct Handle : Acknowledged<ibv_qp> {
         std::shared_ptr<QueuePair> pair;
-        uint32_t events_taken = 0; /* below pub.mutex */
     };
 
     /* How executing a request ended. */
@@ -81,6 +78,8 @@ class QueuePair : public std::enable_shared_from_this<QueuePair>
     /* What was taken is as before for this queue pair, or flushed. */
     void keep_receive_locked(ReceiveRequest request);
     void tell_last_receive_locked();
+    /* What was taken and did not complete is nobody's: its place is free. */
+    void drop_receives_locked();
     bool complete_locked(const SendRequest &request, ibv_wc_status status, uint64_t bytes);
     bool complete_locked(const ReceiveRequest &request, ibv_wc wc, bool solicited);
 

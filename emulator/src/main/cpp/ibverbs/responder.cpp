@@ -295,6 +295,8 @@ bool QueuePair::answer_write(int fd, const Request &request, const std::vector<P
 
     if (announces) {
         std::unique_lock<std::mutex> lock(mutex_);
+        if (generation_ != generation)
+            return false;
         if (!take_receive_locked(&receive)) {
             lock.unlock();
             return answer_not_ready(fd, stop);
@@ -333,6 +335,8 @@ bool QueuePair::answer_send(int fd, const Request &request, const Stop &stop)
     uint64_t generation = generation_;
     {
         std::unique_lock<std::mutex> lock(mutex_);
+        if (generation_ != generation)
+            return false;
         if (!take_receive_locked(&receive)) {
             lock.unlock();
             return answer_not_ready(fd, stop);

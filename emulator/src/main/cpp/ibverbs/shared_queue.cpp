@@ -45,8 +45,6 @@ ibv_srq *SharedReceiveQueue::create(Domain &domain, ibv_srq_init_attr *init)
     pub.context = domain.context->handle();
     pub.srq_context = init->srq_context;
     pub.pd = &domain.handle;
-    pthread_mutex_init(&pub.mutex, nullptr);
-    pthread_cond_init(&pub.cond, nullptr);
     ++domain.children;
     ++live(Kind::SharedReceiveQueue);
     return &pub;
@@ -54,15 +52,7 @@ ibv_srq *SharedReceiveQueue::create(Domain &domain, ibv_srq_init_attr *init)
 
 std::shared_ptr<SharedReceiveQueue> SharedReceiveQueue::of(ibv_srq *handle)
 {
-    return reinterpret_cast<Handle *>(handle)->queue;
-}
-
-void SharedReceiveQueue::event_taken(ibv_srq *handle)
-{
-    auto *whole = reinterpret_cast<Handle *>(handle);
-    pthread_mutex_lock(&whole->pub.mutex);
-    ++whole->events_taken;
-    pthread_mutex_unlock(&whole->pub.mutex);
+    return static_cast<Handle *>(Handle::of(handle))->queue;
 }
 
 int SharedReceiveQueue::destroy()
@@ -70,13 +60,7 @@ int SharedReceiveQueue::destroy()
     if (users != 0)
         return EBUSY;
     context_.forget_events(this);
-    // The caller promised to acknowledge what was taken.
-    pthread_mutex_lock(&handle_->pub.mutex);
-    while (handle_->pub.events_completed != handle_->events_taken)
-        pthread_cond_wait(&handle_->pub.cond, &handle_->pub.mutex);
-    pthread_mutex_unlock(&handle_->pub.mutex);
-    pthread_cond_destroy(&handle_->pub.cond);
-    pthread_mutex_destroy(&handle_->pub.mutex);
+    handle_->await();
     --domain_.children;
     --device_.shared_receive_queues;
     --live(Kind::SharedReceiveQueue);

@@ -21,7 +21,6 @@ class SharedReceiveQueue
     /* NULL with errno set. */
     static ibv_srq *create(Domain &domain, ibv_srq_init_attr *init);
     static std::shared_ptr<SharedReceiveQueue> of(ibv_srq *handle);
-    static void event_taken(ibv_srq *handle);
 
     int destroy();
     int modify(const ibv_srq_attr &attr, int mask);
@@ -44,10 +43,8 @@ class SharedReceiveQueue
     std::atomic<int> users{0};
 
   private:
-    struct Handle {
-        ibv_srq pub{};
+    struct Handle : Acknowledged<ibv_srq> {
         std::shared_ptr<SharedReceiveQueue> queue;
-        uint32_t events_taken = 0; /* below pub.mutex */
     };
 
     SharedReceiveQueue(Domain &in, const ibv_srq_attr &attr);

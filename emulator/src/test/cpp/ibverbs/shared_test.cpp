@@ -65,6 +65,39 @@ struct Three {
     ibv_qp *second = nullptr;
 };
 
+// Memory of which half is not there: a message of it takes its receive and never comes whole.
+struct Half {
+    static constexpr uint32_t kBytes = 1 << 20;
+
+    explicit Half(End &of)
+        : end(of),
+          memory(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
+          mr((ibv_reg_mr)(of.pd, memory, kBytes, IBV_ACCESS_LOCAL_WRITE))
+    {
+        munmap(static_cast<char *>(memory) + kBytes / 2, kBytes / 2);
+    }
+
+    ~Half()
+    {
+        CHECK(ibv_dereg_mr(mr) == 0);
+        munmap(memory, kBytes / 2);
+    }
+
+    Half(const Half &) = delete;
+    Half &operator=(const Half &) = delete;
+
+    void send()
+    {
+        ibv_sge sge = {reinterpret_cast<uint64_t>(memory), kBytes, mr->lkey};
+        CHECK(end.post(end.request(1, IBV_WR_SEND, &sge, Address())) == 0);
+        CHECK(end.next().status == IBV_WC_LOC_PROT_ERR);
+    }
+
+    End &end;
+    void *memory;
+    ibv_mr *mr;
+};
+
 } // namespace
 
 TEST_CASE("several queue pairs take the oldest shared receive each, and say who did")
@@ -141,17 +174,11 @@ TEST_CASE("a queue pair that fails leaves shared receives to the others")
 
 TEST_CASE("a shared receive that was taken when its queue pair fails is flushed, and no other")
 {
-    const size_t bytes = 1 << 20;
     Three three(4);
-    CHECK(three.server.share(70, 0, bytes) == 0);
-    CHECK(three.server.share(71, 0, bytes) == 0);
-    // A message takes its receive and never comes whole: half of what is sent is not there.
-    void *half = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ibv_mr *mr = (ibv_reg_mr)(three.other.pd, half, bytes, IBV_ACCESS_LOCAL_WRITE);
-    munmap(static_cast<char *>(half) + bytes / 2, bytes / 2);
-    ibv_sge sge = {reinterpret_cast<uint64_t>(half), bytes, mr->lkey};
-    CHECK(three.other.post(three.other.request(1, IBV_WR_SEND, &sge, Address())) == 0);
-    CHECK(three.other.next().status == IBV_WC_LOC_PROT_ERR);
+    CHECK(three.server.share(70, 0, Half::kBytes) == 0);
+    CHECK(three.server.share(71, 0, Half::kBytes) == 0);
+    Half half(three.other);
+    half.send();
     CHECK(three.server.next(20).status == kNone);
 
     CHECK(three.server.to(IBV_QPS_ERR) == 0);
@@ -163,8 +190,6 @@ TEST_CASE("a shared receive that was taken when its queue pair fails is flushed,
     CHECK(three.send(three.one, 1, 64) == 0);
     CHECK(three.one.next().status == IBV_WC_SUCCESS);
     CHECK(three.server.next().wr_id == 71);
-    CHECK(ibv_dereg_mr(mr) == 0);
-    munmap(half, bytes / 2);
 }
 
 TEST_CASE("the limit is told once, when fewer are left")
@@ -216,6 +241,27 @@ TEST_CASE("completions that go with their queue pair give their places back")
     three.first = nullptr;
     CHECK(three.server.next(20).status == kNone);
     CHECK(three.server.share(2, 0, 8) == 0);
+}
+
+TEST_CASE("what a queue pair has taken and not completed gives its place back when that is gone")
+{
+    for (bool reset : {true, false}) {
+        Three three(1);
+        CHECK(three.server.share(70, 0, Half::kBytes) == 0);
+        Half half(three.other);
+        half.send();
+        CHECK(three.server.share(71, 0, 8) == ENOMEM);
+        if (reset) {
+            CHECK(three.server.to(IBV_QPS_RESET) == 0);
+        } else {
+            CHECK(ibv_destroy_qp(three.server.qp) == 0);
+            three.server.qp = nullptr;
+        }
+        CHECK(three.server.share(71, 0, 8) == 0);
+        CHECK(three.send(three.one, 1, 8) == 0);
+        CHECK(three.one.next().status == IBV_WC_SUCCESS);
+        CHECK(three.server.next().wr_id == 71);
+    }
 }
 
 TEST_CASE("limits of shared queues are the device's, and their length can be changed")

@@ -277,7 +277,7 @@ metrale_nccl_submit_otherwise(int64_t what, metrale_nccl_rank *mine, int64_t epo
         mine->generation = generation;
     }
     if ((what & METRALE_NCCL_ATTACHED) != 0) {
-        metrale_nccl_announced use(mine, mine->slot, mine->generation, true);
+        metrale_nccl_announced use(mine, mine->slot, mine->generation);
         return use.open ? metrale_nccl_submit_mine(what, mine, send, recv, count, &use)
                         : METRALE_NCCL_CLOSED;
     }
@@ -317,7 +317,7 @@ static inline int metrale_nccl_submit_again(int64_t what, int64_t rank, int64_t 
     if (!metrale_nccl_is_owned(mine, epoch)) {
         return METRALE_NCCL_AGAIN;
     }
-    metrale_nccl_announced use(mine, mine->slot, mine->generation, false);
+    metrale_nccl_announced use(mine, mine->slot, mine->generation);
     return use.open ? metrale_nccl_submit_mine(what, mine, send, recv, count, &use)
                     : METRALE_NCCL_CLOSED;
 }

@@ -56,19 +56,17 @@ metrale_nccl_record_there(const metrale_driver *driver, CUcontext context, CUeve
 class metrale_nccl_announced
 {
   public:
-    /* `fences` says that a fence may be needed, which is looked up then. */
-    metrale_nccl_announced(const metrale_nccl_rank *rank, int64_t slot, int64_t generation,
-                           bool fences)
+    /*
+     * Whether a fence is needed is looked up after the store, whatever was seen before: who learns
+     * that fences are needed from now on waits for stores that came before a look, and no longer.
+     */
+    metrale_nccl_announced(const metrale_nccl_rank *rank, int64_t slot, int64_t generation)
         : driver(rank->driver), place_(rank->announcement->slots)
     {
         metrale_slot *wanted = METRALE_NCCL_POINTER(metrale_slot *, slot);
 
         place_->store(wanted, std::memory_order_relaxed);
-        if (fences) {
-            metrale_light_barrier(driver->needs_fences);
-        } else {
-            std::atomic_signal_fence(std::memory_order_seq_cst);
-        }
+        metrale_light_barrier(driver->needs_fences);
         open =
             __builtin_expect(wanted->generation.load(std::memory_order_acquire) == generation, 1);
         stream = static_cast<CUstream>(wanted->handle);
@@ -122,7 +120,7 @@ class metrale_nccl_use : public metrale_nccl_announced
 {
   public:
     metrale_nccl_use(const metrale_nccl_rank *rank, int64_t slot, int64_t generation)
-        : metrale_nccl_announced(rank, slot, generation, true)
+        : metrale_nccl_announced(rank, slot, generation)
     {
         CUcontext now = nullptr;
 

@@ -115,7 +115,7 @@ public final class RailMemory extends NativeResource {
     }
   }
 
-  /** Makes the region of the first rail, which holds the memory. */
+  /** Makes the region of the first rail, whose memory the others share. */
   private interface First {
     VerbsMemoryRegion on(VerbsProtectionDomain domain);
   }
@@ -125,10 +125,8 @@ public final class RailMemory extends NativeResource {
     List<VerbsMemoryRegion> regions = new ArrayList<>();
     try {
       regions.add(first.on(rails.domain(0)));
-      long address = regions.get(0).address();
-      long length = regions.get(0).lengthBytes();
       for (int rail = 1; rail < rails.size(); rail++) {
-        regions.add(VerbsMemoryRegion.borrow(rails.domain(rail), address, length, access));
+        regions.add(VerbsMemoryRegion.of(rails.domain(rail), regions.get(0), access));
       }
       return new RailMemory(rails, regions, null);
     } catch (RuntimeException | Error e) {
@@ -208,7 +206,6 @@ public final class RailMemory extends NativeResource {
 
   @Override
   protected void free() {
-    // The first region holds the memory: it goes last.
     Closing.all(gpu == null ? regions : List.of(gpu));
   }
 

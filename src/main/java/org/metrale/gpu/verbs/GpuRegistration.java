@@ -36,28 +36,33 @@ final class GpuRegistration {
   }
 
   @MustBeClosed
-  @SuppressWarnings({"MustBeClosed", "try"}) // the memory closes them
   VerbsGpuMemory make() {
-    try (Hold held = new Hold(memory)) {
-      return makeHeld();
+    Loan loan = new Loan(memory, () -> {});
+    try {
+      return make(loan);
+    } finally {
+      loan.giveBack();
     }
   }
 
+  @MustBeClosed
   @SuppressWarnings("MustBeClosed") // the memory closes them
-  private VerbsGpuMemory makeHeld() {
-    List<VerbsMemoryRegion> regions = byDmaBuf();
+  private VerbsGpuMemory make(Loan loan) {
+    RegionMemory there = RegionMemory.unmapped(whole.address(), whole.lengthBytes());
+    List<VerbsMemoryRegion> regions = byDmaBuf(loan, there);
     if (regions != null) {
       return new VerbsGpuMemory(memory, regions, Way.DMA_BUF, "both ends can", null);
     }
-    regions = byPeerMemory();
+    regions = byPeerMemory(loan, there);
     if (regions != null) {
       return new VerbsGpuMemory(memory, regions, Way.PEER_MEMORY, reason(), null);
     }
     HostMemory host = HostMemory.allocate(memory.context(), memory.lengthBytes());
-    StandIn standIn = new StandIn(host);
+    Loan standIn = new Loan(host, host::close);
     try {
+      RegionMemory here = RegionMemory.at(host.buffer().address(), host.lengthBytes());
       regions =
-          onEach(domain -> VerbsMemoryRegion.at(domain, standIn.lend(), access, terms(domain)));
+          onEach(domain -> VerbsMemoryRegion.at(domain, standIn.lend(here), access, terms(domain)));
     } finally {
       standIn.giveBack();
     }
@@ -69,7 +74,8 @@ final class GpuRegistration {
   }
 
   /** Null if it does not work. */
-  private List<VerbsMemoryRegion> byDmaBuf() {
+  @SuppressWarnings("MustBeClosed") // the memory closes them
+  private List<VerbsMemoryRegion> byDmaBuf(Loan loan, RegionMemory there) {
     CudaDevice device = memory.context().device();
     if (!device.canDmaBuf()) {
       reasons.add("the GPU exports no dma-buf");
@@ -79,14 +85,15 @@ final class GpuRegistration {
       reasons.add("libibverbs takes no dma-buf");
       return null;
     }
-    return tried("dma-buf", this::byDmaBuf);
+    return tried("dma-buf", domain -> byDmaBuf(domain, loan, there));
   }
 
   @MustBeClosed
-  private VerbsMemoryRegion byDmaBuf(VerbsProtectionDomain domain) {
+  private VerbsMemoryRegion byDmaBuf(VerbsProtectionDomain domain, Loan loan, RegionMemory there) {
     int descriptor = memory.exportDmaBuf(0, whole.lengthBytes());
     return VerbsMemoryRegion.ofDmaBuf(
         domain,
+        loan.lend(there),
         new VerbsDmaBuf(descriptor, 0, whole.address(), whole.lengthBytes()),
         access,
         new VerbsMemoryRegion.Terms(
@@ -95,14 +102,14 @@ final class GpuRegistration {
 
   /** Null if it does not work. */
   @SuppressWarnings("MustBeClosed") // the memory closes them
-  private List<VerbsMemoryRegion> byPeerMemory() {
+  private List<VerbsMemoryRegion> byPeerMemory(Loan loan, RegionMemory there) {
     if (!memory.context().device().canGpuDirectRdma()) {
       reasons.add("the GPU says that adapters cannot reach it");
       return null;
     }
-    RegionMemory there = RegionMemory.unmapped(whole.address(), whole.lengthBytes());
     return tried(
-        "peer memory", domain -> VerbsMemoryRegion.at(domain, there, access, terms(domain)));
+        "peer memory",
+        domain -> VerbsMemoryRegion.at(domain, loan.lend(there), access, terms(domain)));
   }
 
   private List<VerbsMemoryRegion> tried(String way, Registration registration) {
@@ -161,7 +168,7 @@ final class GpuRegistration {
     return domain.device().timeFor(whole.lengthBytes());
   }
 
-  /** Keeps memory open that adapters use, or are about to. */
+  /** Keeps memory open. */
   private static final class Hold extends NativeResource {
     Hold(NativeResource memory) {
       super(memory);
@@ -171,26 +178,27 @@ final class GpuRegistration {
     protected void free() {}
   }
 
-  /** Pinned memory that is closed by whoever is the last to use it, and not before. */
-  private static final class StandIn {
-    private final HostMemory host;
+  /** Memory that is kept open until the last adapter or call that uses it has let go of it. */
+  private static final class Loan {
     private final Hold hold;
+    private final Runnable last;
     private final AtomicInteger uses = new AtomicInteger(1);
 
-    StandIn(HostMemory host) {
-      this.host = host;
-      this.hold = new Hold(host);
+    Loan(NativeResource memory, Runnable last) {
+      this.hold = new Hold(memory);
+      this.last = last;
     }
 
-    RegionMemory lend() {
+    RegionMemory lend(RegionMemory memory) {
+      RegionMemory out = memory.lent(this::giveBack);
       uses.incrementAndGet();
-      return RegionMemory.lent(host.buffer().address(), host.lengthBytes(), this::giveBack);
+      return out;
     }
 
     void giveBack() {
       if (uses.decrementAndGet() == 0) {
         hold.close();
-        host.close();
+        last.run();
       }
     }
   }

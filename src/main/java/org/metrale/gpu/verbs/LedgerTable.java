@@ -19,8 +19,8 @@ final class LedgerTable {
   /** The two of a queue pair side by side, the send queue's first. */
   private WorkLedger[] ledgers = new WorkLedger[8];
 
-  /** Those of shared receive queues; each once, and until it is closed. */
-  private final List<SharedLedger> shared = new ArrayList<>();
+  /** Those of shared receive queues; each once, and until it is closed or was of no use. */
+  private final List<Share> shared = new ArrayList<>();
 
   private int nextPlace;
   private int promised;
@@ -36,7 +36,8 @@ final class LedgerTable {
    */
   void add(WorkLedgers both) {
     SharedLedger more = both.shared();
-    boolean joins = more != null && !shared.contains(more);
+    Share share = more == null ? null : shareOf(more);
+    boolean joins = more != null && share == null;
     int wanted = both.depth() + (joins ? more.depth() : 0);
     if (promised + wanted > entries) {
       throw new IllegalStateException(
@@ -47,8 +48,12 @@ final class LedgerTable {
       ledgers = Arrays.copyOf(ledgers, 2 * place);
     }
     if (joins) {
-      shared.add(more);
+      share = new Share(more);
+      shared.add(share);
       more.usedBy(queue);
+    }
+    if (share != null) {
+      share.pairs++;
     }
     ledgers[place] = both.sends();
     ledgers[place + 1] = both.receives();
@@ -64,21 +69,44 @@ final class LedgerTable {
         ledgers[i] = null;
         ledgers[i + 1] = null;
         promised -= both.depth();
+        leave(both);
       }
     }
   }
 
+  /** The last queue pair gives a shared receive queue's room back, if none can have used it. */
+  private void leave(WorkLedgers both) {
+    Share share = both.shared() == null ? null : shareOf(both.shared());
+    if (share == null) {
+      return;
+    }
+    share.used |= both.mayHaveReceived();
+    if (--share.pairs == 0 && !share.used) {
+      remove(share.ledger);
+      share.ledger.unusedBy(queue);
+    }
+  }
+
+  private Share shareOf(SharedLedger ledger) {
+    for (Share share : shared) {
+      if (share.ledger.equals(ledger)) {
+        return share;
+      }
+    }
+    return null;
+  }
+
   /** Forgets a shared receive queue. */
   void remove(SharedLedger one) {
-    if (shared.remove(one)) {
+    if (shared.removeIf(share -> share.ledger.equals(one))) {
       promised -= one.depth();
     }
   }
 
   /** Tells the shared receive queues that their completions do not come here any more. */
   void close() {
-    for (SharedLedger one : shared) {
-      one.unusedBy(queue);
+    for (Share share : shared) {
+      share.ledger.unusedBy(queue);
     }
   }
 
@@ -129,7 +157,7 @@ final class LedgerTable {
 
   private SharedLedger shared(long id) {
     for (int i = 0; i < shared.size(); i++) {
-      SharedLedger one = shared.get(i);
+      SharedLedger one = shared.get(i).ledger;
       if (one.isOf(id)) {
         return one;
       }
@@ -153,5 +181,20 @@ final class LedgerTable {
       }
     }
     completions.failed(index, null);
+  }
+
+  /** A shared receive queue whose completions may come here. */
+  private static final class Share {
+    final SharedLedger ledger;
+
+    /** How many queue pairs use it now. */
+    int pairs;
+
+    /** Whether one that is gone may have used requests. */
+    boolean used;
+
+    Share(SharedLedger ledger) {
+      this.ledger = ledger;
+    }
   }
 }

@@ -2,6 +2,7 @@ package org.metrale.gpu.verbs;
 
 import java.nio.ByteBuffer;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.Pointer;
 
@@ -23,6 +24,9 @@ final class RegionMemory {
   private final Object owner;
 
   private final boolean owned;
+
+  /** How many have it; whoever is the last to let go of it frees it. */
+  private final AtomicInteger users = new AtomicInteger(1);
 
   private RegionMemory(
       long address, long lengthBytes, ByteBuffer[] windows, Object owner, boolean owned) {
@@ -77,11 +81,19 @@ final class RegionMemory {
     return new RegionMemory(address, lengthBytes, windows(address, lengthBytes), null, false);
   }
 
-  /** Memory of somebody else's who is told when neither an adapter nor a call uses it any more. */
-  static RegionMemory lent(long address, long lengthBytes, Runnable back) {
-    return new RegionMemory(address, lengthBytes, windows(address, lengthBytes), back, true);
+  /** The same memory, of somebody who is told when no adapter and no call uses this any more. */
+  RegionMemory lent(Runnable back) {
+    return new RegionMemory(address, lengthBytes, windows, back, true);
   }
 
+  /** The same memory for one more adapter; while nobody can be just freeing it. */
+  RegionMemory shared() {
+    RegionMemory out = lent(this::free);
+    users.incrementAndGet();
+    return out;
+  }
+
+  /** Memory where the CPU has no business; somebody else keeps it. */
   static RegionMemory unmapped(long address, long lengthBytes) {
     return new RegionMemory(address, lengthBytes, new ByteBuffer[0], null, false);
   }
@@ -123,6 +135,9 @@ final class RegionMemory {
   }
 
   void free() {
+    if (users.decrementAndGet() > 0) {
+      return;
+    }
     if (owned && owner instanceof Runnable back) {
       back.run();
     } else if (owned) {

@@ -16,7 +16,8 @@ import org.metrale.verbs.ibv_cq;
  * Where finished requests of any number of queue pairs are found.
  *
  * <p>It cannot overrun: queue pairs are refused whose requests it has no room for. A shared receive
- * queue takes the room of all its requests here, once and until it is closed.
+ * queue takes the room of all its requests here, once and until it is closed, or its last queue
+ * pair here, if none of them was to be connected.
  *
  * <p><b>Threading:</b> safe for any number of threads; each completion is given to one of them.
  */
@@ -77,8 +78,13 @@ public final class VerbsCompletionQueue extends NativeResource {
   private static VerbsCompletionQueue make(VerbsDevice device, ibv_context context, int entries) {
     ibv_comp_channel channel = VerbsObjectCalls.createChannel(context);
     try {
-      return new VerbsCompletionQueue(
-          device, channel, VerbsObjectCalls.createCompletionQueue(context, entries, channel));
+      ibv_cq handle = VerbsObjectCalls.createCompletionQueue(context, entries, channel);
+      try {
+        return new VerbsCompletionQueue(device, channel, handle);
+      } catch (RuntimeException | Error e) {
+        VerbsObjectCalls.destroyCompletionQueue(handle);
+        throw e;
+      }
     } catch (RuntimeException | Error e) {
       VerbsObjectCalls.destroyChannel(channel);
       throw e;

@@ -21,8 +21,9 @@ import org.metrale.gpu.cuda.HostMemory;
  * {@link VerbsDevice#open(String, java.time.Duration)}, and as much again to undo what was done. A
  * call that does not return has used that up: no other way is tried.
  *
- * <p><b>Ownership:</b> the GPU's memory stays the caller's and is kept open, from the first call
- * on; the stand-in is closed with this, and not before the adapters have let go of it.
+ * <p><b>Ownership:</b> the GPU's memory stays the caller's and is kept open, from the first call on
+ * until the adapters have let go of it; the stand-in is closed with this, and not before that. This
+ * cannot be closed while a posted request names one of its regions; the others are closed then.
  */
 public final class VerbsGpuMemory extends NativeResource {
   /** How an adapter gets at the bytes. */
@@ -39,6 +40,9 @@ public final class VerbsGpuMemory extends NativeResource {
   private final Way way;
   private final String reason;
   private final HostMemory standIn;
+
+  /** What went wrong when the regions were closed; null if nothing did. */
+  private RuntimeException failure;
 
   /** The last region to be closed closes the stand-in, if there is one. */
   VerbsGpuMemory(
@@ -140,20 +144,36 @@ public final class VerbsGpuMemory extends NativeResource {
     return Optional.ofNullable(standIn);
   }
 
+  /** Closes the regions; refused as long as a posted request names one, which stays open. */
   @Override
-  protected void free() {
-    RuntimeException failure = null;
+  protected void closeOwn() {
+    RuntimeException refused = null;
     for (VerbsMemoryRegion region : regions) {
       try {
         region.close();
       } catch (RuntimeException e) {
-        if (failure == null) {
-          failure = e;
+        if (region.isClosed()) {
+          failure = with(failure, e);
         } else {
-          failure.addSuppressed(e);
+          refused = with(refused, e);
         }
       }
     }
+    if (refused != null) {
+      throw refused;
+    }
+  }
+
+  private static RuntimeException with(RuntimeException first, RuntimeException next) {
+    if (first == null) {
+      return next;
+    }
+    first.addSuppressed(next);
+    return first;
+  }
+
+  @Override
+  protected void free() {
     if (failure != null) {
       throw failure;
     }

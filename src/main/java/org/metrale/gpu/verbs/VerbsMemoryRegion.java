@@ -129,6 +129,29 @@ public final class VerbsMemoryRegion extends NativeResource {
   }
 
   /**
+   * Registers the memory of another region, for another adapter. What the other one owns is freed
+   * when both adapters have let go of it, whichever region is closed first.
+   *
+   * @param domain the protection domain
+   * @param other whose memory it is; cannot be closed meanwhile
+   * @param access what may be done with it
+   * @return the region
+   * @throws VerbsException if it cannot be registered
+   * @throws IllegalStateException if the other region is closed
+   * @wraps {@code ibv_reg_mr}; verbs.h
+   */
+  @MustBeClosed
+  public static VerbsMemoryRegion of(
+      VerbsProtectionDomain domain, VerbsMemoryRegion other, VerbsAccess access) {
+    other.pin();
+    try {
+      return register(domain, other.memory.shared(), access);
+    } finally {
+      other.unpin();
+    }
+  }
+
+  /**
    * Registers part of a dma-buf, as memory of GPUs is passed on.
    *
    * @param domain the protection domain
@@ -144,7 +167,8 @@ public final class VerbsMemoryRegion extends NativeResource {
   @MustBeClosed
   public static VerbsMemoryRegion ofDmaBuf(
       VerbsProtectionDomain domain, VerbsDmaBuf part, VerbsAccess access) {
-    return ofDmaBuf(domain, part, access, usual(domain, part.lengthBytes()));
+    RegionMemory there = RegionMemory.unmapped(part.address(), part.lengthBytes());
+    return ofDmaBuf(domain, there, part, access, usual(domain, part.lengthBytes()));
   }
 
   /**
@@ -158,12 +182,13 @@ public final class VerbsMemoryRegion extends NativeResource {
   /** As {@link #ofDmaBuf(VerbsProtectionDomain, VerbsDmaBuf, VerbsAccess)}. */
   @MustBeClosed
   static VerbsMemoryRegion ofDmaBuf(
-      VerbsProtectionDomain domain, VerbsDmaBuf part, VerbsAccess access, Terms terms) {
+      VerbsProtectionDomain domain,
+      RegionMemory there,
+      VerbsDmaBuf part,
+      VerbsAccess access,
+      Terms terms) {
     return register(
-        domain,
-        RegionMemory.unmapped(part.address(), part.lengthBytes()),
-        pd -> VerbsObjectCalls.registerDmaBuf(pd, part, access.flags()),
-        terms);
+        domain, there, pd -> VerbsObjectCalls.registerDmaBuf(pd, part, access.flags()), terms);
   }
 
   /** Registers memory by its address, which need not be the CPU's to use. */

@@ -1,6 +1,7 @@
 package org.metrale.gpu.verbs;
 
 import com.google.errorprone.annotations.MustBeClosed;
+import java.lang.System.Logger.Level;
 import org.metrale.gpu.NativeResource;
 import org.metrale.verbs.ibv_cq;
 import org.metrale.verbs.ibv_pd;
@@ -13,6 +14,8 @@ import org.metrale.verbs.ibv_srq;
  * <p><b>Threading:</b> safe for any number of threads.
  */
 public final class VerbsPreparedQueuePair extends NativeResource {
+  private static final System.Logger LOG = System.getLogger("org.metrale.gpu.verbs");
+
   private final VerbsProtectionDomain domain;
   private final VerbsCompletionQueue queue;
 
@@ -134,15 +137,17 @@ public final class VerbsPreparedQueuePair extends NativeResource {
                       domain,
                       queue,
                       shared,
-                      (pd, cq, srq) ->
-                          new VerbsPreparedQueuePair(
-                              domain,
-                              queue,
-                              shared,
-                              granted,
-                              route,
-                              VerbsObjectCalls.createQueuePair(pd, cq, srq, granted),
-                              ledgers)),
+                      (pd, cq, srq) -> {
+                        VerbsObjectCalls.MadeQueuePair made =
+                            VerbsObjectCalls.createQueuePair(pd, cq, srq, granted);
+                        try {
+                          return new VerbsPreparedQueuePair(
+                              domain, queue, shared, granted, route, made, ledgers);
+                        } catch (RuntimeException | Error e) {
+                          VerbsObjectCalls.destroyQueuePair(made.handle());
+                          throw e;
+                        }
+                      }),
               VerbsPreparedQueuePair::close);
     } catch (RuntimeException | Error e) {
       queue.remove(ledgers);
@@ -240,7 +245,8 @@ public final class VerbsPreparedQueuePair extends NativeResource {
   }
 
   /**
-   * Connects it to its peer. This object is closed then, and the connected one takes its place.
+   * Connects it to its peer. This object is closed then, and the connected one takes its place;
+   * where a call of another thread does not end on this one, closing it is left to the caller.
    *
    * <p><b>Blocking:</b> perhaps for seconds, while the peer's address is looked up.
    *
@@ -271,11 +277,16 @@ public final class VerbsPreparedQueuePair extends NativeResource {
                 () -> using(() -> connectNow(remote)),
                 () -> connecting = false,
                 VerbsQueuePair::close);
-    close();
+    try {
+      close();
+    } catch (IllegalStateException running) {
+      LOG.log(Level.DEBUG, "still open, though it is connected", running);
+    }
     return out;
   }
 
   private VerbsQueuePair connectNow(VerbsRemote remote) {
+    ledgers.mayReceive();
     VerbsObjectCalls.connect(handle, settings.path(), route, remote);
     VerbsQueuePair out = VerbsQueuePair.takeOver(this, remote);
     connected = true;
@@ -319,9 +330,16 @@ public final class VerbsPreparedQueuePair extends NativeResource {
   }
 
   @Override
+  protected void closeOwn() {
+    if (!connected && !ledgers.awaitIdle()) {
+      throw new IllegalStateException(this + " has a call running");
+    }
+  }
+
+  @Override
   protected void free() {
     if (!connected) {
-      queue.device().end("ibv_destroy_qp", 0, () -> ledgers.destroy(handle, queue), keepNeeds());
+      ledgers.close(this, handle, queue, keepNeeds());
     }
   }
 

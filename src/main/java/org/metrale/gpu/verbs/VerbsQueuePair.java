@@ -236,13 +236,7 @@ public final class VerbsQueuePair extends NativeResource {
    */
   @Override
   protected void free() {
-    Runnable letGo = keepNeeds();
-    // Whatever becomes of the call below, nothing is posted any more.
-    if (!ledgers.end()) {
-      // What it stands on is kept for that call.
-      throw new IllegalStateException(this + " is left as it is: a call does not end");
-    }
-    queue.device().end("ibv_destroy_qp", 0, () -> ledgers.destroy(handle, queue), letGo);
+    ledgers.close(this, handle, queue, keepNeeds());
   }
 
   @Override

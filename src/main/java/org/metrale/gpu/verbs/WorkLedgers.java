@@ -1,6 +1,7 @@
 package org.metrale.gpu.verbs;
 
 import java.util.concurrent.atomic.AtomicReference;
+import org.metrale.gpu.NativeResource;
 import org.metrale.verbs.ibv_qp;
 
 /** What a queue pair's two queues have in flight, and what failed first in either. */
@@ -11,6 +12,9 @@ final class WorkLedgers {
 
   /** The shared receive queue's; null if the queue pair has one of its own. */
   private final SharedLedger shared;
+
+  /** Whether the peer may have sent something. */
+  private volatile boolean received;
 
   WorkLedgers(int sendDepth, int receiveDepth, SharedLedger shared) {
     this.shared = shared;
@@ -35,6 +39,15 @@ final class WorkLedgers {
   void pairNumber(int number) {
     sends.pairNumber(number);
     receives.pairNumber(number);
+  }
+
+  /** From now on a peer may send. */
+  void mayReceive() {
+    received = true;
+  }
+
+  boolean mayHaveReceived() {
+    return received;
   }
 
   /** How many completions of its own there may be at the same time. */
@@ -63,8 +76,22 @@ final class WorkLedgers {
     return sends.awaitIdle() && receives.awaitIdle();
   }
 
+  /**
+   * Ends the calls of a queue pair and destroys it. Whatever becomes of that, nothing is posted any
+   * more, and of its completions nobody takes note.
+   *
+   * @param needs lets go of what the queue pair stands on
+   */
+  void close(NativeResource of, ibv_qp pair, VerbsCompletionQueue queue, Runnable needs) {
+    if (!end()) {
+      // What it stands on is kept for that call.
+      throw new IllegalStateException(of + " is left as it is: a call does not end");
+    }
+    queue.device().end("ibv_destroy_qp", 0, () -> destroy(pair, queue), needs);
+  }
+
   /** Ends posts and completions; false if a call does not end in time. */
-  boolean end() {
+  private boolean end() {
     boolean ended = sends.end();
     return receives.end() && ended;
   }
@@ -73,16 +100,19 @@ final class WorkLedgers {
    * Destroys the queue pair; then nothing of it is in flight, and its regions are let go. Also one
    * that is half connected may have used shared requests.
    */
-  void destroy(ibv_qp pair, VerbsCompletionQueue queue) {
+  private void destroy(ibv_qp pair, VerbsCompletionQueue queue) {
     try {
       if (shared != null) {
         queue.keep();
       }
-      VerbsObjectCalls.destroyQueuePair(pair);
-      sends.abandon();
-      receives.abandon();
     } finally {
-      queue.remove(this);
+      try {
+        VerbsObjectCalls.destroyQueuePair(pair);
+        sends.abandon();
+        receives.abandon();
+      } finally {
+        queue.remove(this);
+      }
     }
   }
 }

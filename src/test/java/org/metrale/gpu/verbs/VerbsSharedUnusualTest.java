@@ -8,10 +8,13 @@ import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,6 +46,7 @@ final class VerbsSharedUnusualTest {
     "DEAF, 'fault = ibverbs.ibv_modify_srq code=22; fault = ibverbs.ibv_query_srq code=19'",
     "FORGOTTEN, ibv.devices = 2",
     "HALF_CONNECTED, fault = ibverbs.ibv_modify_qp call=4 code=22",
+    "UNUSED, fault = ibverbs.ibv_create_qp call=1 code=5",
   })
   void isMadeTheBestOf(Case what, String configuration, @TempDir Path folder) throws Exception {
     String said =
@@ -51,6 +55,18 @@ final class VerbsSharedUnusualTest {
             .succeeded()
             .value("done");
     assertEquals(what.name(), said);
+  }
+
+  /** What its peers have sent may be lost for want of memory, but not the queue pair itself. */
+  @Test
+  void aQueuePairIsDestroyedThoughNothingCanBeKept(@TempDir Path folder) throws Exception {
+    String said =
+        SoftwareHost.running(folder, "ibv.devices = 2", Probe.class, Case.NO_ROOM.name())
+            .options("-XX:MaxDirectMemorySize=1m")
+            .run()
+            .succeeded()
+            .value("done");
+    assertEquals(Case.NO_ROOM.name(), said);
   }
 
   /** What is tried. */
@@ -208,6 +224,46 @@ final class VerbsSharedUnusualTest {
         assertEquals(1, host.completions.await(done, LIMIT));
         assertTrue(done.isSuccess(0) && done.isReceive(0));
         assertEquals(0, host.shared.inFlight());
+      }
+    },
+    /** Queue pairs that come to nothing take no room of the shared queue's with them. */
+    UNUSED {
+      @Override
+      @SuppressWarnings("MustBeClosed") // the host closes them
+      void run(VerbsSharedHost host) {
+        VerbsQueueSettings settings = VerbsSharedHost.SETTINGS;
+        VerbsCompletionQueue queue = host.keep(VerbsCompletionQueue.open(host.device, 40));
+        VerbsException e =
+            assertThrows(
+                VerbsException.class,
+                () -> VerbsPreparedQueuePair.open(queue, host.shared, settings, 7).close());
+        assertEquals("ibv_create_qp", e.call());
+        VerbsPreparedQueuePair.open(queue, host.shared, settings, 7).close();
+        VerbsSharedReceiveQueue other = host.keep(VerbsSharedReceiveQueue.open(host.domain, 24));
+        host.keep(VerbsPreparedQueuePair.open(queue, other, settings, 7));
+        IllegalStateException full =
+            assertThrows(
+                IllegalStateException.class,
+                () -> VerbsPreparedQueuePair.open(queue, host.shared, settings, 7).close());
+        assertTrue(full.getMessage().contains("room for 0 more, not for 32"), full::getMessage);
+      }
+    },
+    /** There is no memory left for completions. */
+    NO_ROOM {
+      @Override
+      void run(VerbsSharedHost host) throws Exception {
+        Link link = host.join();
+        List<ByteBuffer> hoard = new ArrayList<>();
+        for (int bytes = 1 << 20; bytes > 0; ) {
+          try {
+            hoard.add(ByteBuffer.allocateDirect(bytes));
+          } catch (OutOfMemoryError full) {
+            bytes /= 16;
+          }
+        }
+        assertThrows(OutOfMemoryError.class, link.pair::close);
+        assertTrue(link.pair.isClosed());
+        assertTrue(!hoard.isEmpty());
       }
     },
     /** Nobody has the region and the queue any more, but the adapter has. */

@@ -5,11 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -230,6 +232,87 @@ final class VerbsStuckDeviceTest {
             Thread.sleep(10);
           }
         }
+      }
+    }
+  }
+
+  /** Whether or not it got as far as being connected. */
+  @ParameterizedTest
+  @ValueSource(strings = {"", "ibv_modify_qp call=4 code=22; fault = ibverbs."})
+  void nothingComesOfAQueuePairThatIsJustBeingDestroyed(String half) throws Exception {
+    ForkedJvm.Result said = run(half + "ibv_destroy_qp call=1 hang", EndingProbe.class);
+    assertEquals(half.isEmpty() ? "none" : "ibv_modify_qp", said.value("failed"), said::toString);
+    assertEquals("0", said.value("came"), said::toString);
+  }
+
+  /** Takes a completion when the destruction of its queue pair hangs. */
+  static final class EndingProbe {
+    private static final VerbsQueueSettings SETTINGS = VerbsSharedHost.SETTINGS.withReceives(1);
+
+    private EndingProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // what a stuck device has cannot be closed
+    public static void main(String[] arguments) throws Exception {
+      VerbsEnd client = new VerbsEnd(VerbsDevice.list().get(0), SETTINGS);
+      VerbsDevice device = VerbsDevice.open(VerbsDevice.list().get(1), SHORT);
+      VerbsProtectionDomain domain = VerbsProtectionDomain.open(device);
+      VerbsCompletionQueue queue = VerbsCompletionQueue.open(device, 64);
+      VerbsPreparedQueuePair prepared = VerbsPreparedQueuePair.open(domain, queue, SETTINGS, 7);
+      VerbsReceiveBatch receives = VerbsReceiveBatch.allocate(1);
+      receives.receive(1, VerbsMemoryRegion.allocate(domain, 64, VerbsAccess.LOCAL_WRITE), 0, 64);
+      assertEquals(1, prepared.post(receives));
+      VerbsRemote remote =
+          new VerbsRemote(prepared.number(), 7, prepared.gid().gid(), prepared.lid());
+      NativeResource pair = prepared;
+      String failed = "none";
+      try {
+        pair = prepared.connect(client.remote());
+      } catch (VerbsException e) {
+        failed = e.call();
+      }
+      System.out.println("failed=" + failed);
+      client.connect(remote);
+      VerbsWorkBatch sends = VerbsWorkBatch.allocate(1, 64);
+      sends.sendInline(1, ByteBuffer.allocate(8));
+      assertEquals(1, client.pair.post(sends));
+      VerbsCompletions done = VerbsCompletions.allocate(1);
+      assertEquals(1, client.completions.await(done, Duration.ofSeconds(20)));
+      assertTrue(done.isSuccess(0));
+      VerbsException e = assertThrows(VerbsException.class, pair::close);
+      assertTrue(e.isUnfinished(), e::toString);
+      System.out.println("came=" + queue.pollOnce(done));
+    }
+  }
+
+  /** A call that still runs on the one cannot cost the other, which nobody would have. */
+  @Test
+  void aQueuePairIsConnectedThoughAPostOfAnotherThreadHangs() throws Exception {
+    ForkedJvm.Result said = run("ibv_post_recv call=1 block=6000", PostingProbe.class);
+    assertEquals("true", said.value("closed"), said::toString);
+  }
+
+  /** Connects while another thread posts. */
+  static final class PostingProbe {
+    private PostingProbe() {}
+
+    /** Runs it. */
+    public static void main(String[] arguments) throws Exception {
+      VerbsQueueSettings settings = VerbsSharedHost.SETTINGS.withReceives(1);
+      try (VerbsEnd client = new VerbsEnd(VerbsDevice.list().get(0), settings);
+          VerbsEnd server = new VerbsEnd(VerbsDevice.list().get(1), settings)) {
+        VerbsMemoryRegion memory = server.memory(64, VerbsAccess.LOCAL_WRITE);
+        VerbsReceiveBatch receives = VerbsReceiveBatch.allocate(1);
+        receives.receive(1, memory, 0, 64);
+        FutureTask<Integer> posting = new FutureTask<>(() -> server.prepared.post(receives));
+        new Thread(posting).start();
+        while (server.prepared.ledgers().awaitIdle()) {
+          Thread.onSpinWait();
+        }
+        server.connect(client.remote());
+        assertEquals(1, posting.get());
+        server.prepared.close();
+        System.out.println("closed=" + server.prepared.isClosed());
       }
     }
   }
