@@ -72,6 +72,7 @@ build() {
   fi
 }
 
+# tsc: without a word the kernel takes the emulated HPET for its clock, at a system call and a microsecond a look.
 # no_timer_check: on a busy host the kernel's test of its timer fails, and it panics. Without erms the kernel
 # and the C library copy by wide moves; the byte moves that they take for fast else are emulated one by one.
 boot() {
@@ -83,7 +84,7 @@ boot() {
     "${processors[@]}" -cpu max,-erms -m "${METRALE_VM_MEMORY:-6144}" \
     -nodefaults -no-user-config -no-reboot -display none \
     -serial "file:$job/console" -kernel "$vm/vmlinux" -initrd "$vm/initrd.gz" \
-    -append "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr job=$job" \
+    -append "console=ttyS0 quiet panic=-1 no_timer_check tsc=reliable mitigations=off nokaslr job=$job" \
     -fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \
     -device virtio-9p-pci,fsdev=root,mount_tag=root \
     -fsdev "local,id=job,path=$job,security_model=none" -device virtio-9p-pci,fsdev=job,mount_tag=job \

@@ -79,7 +79,7 @@ public final class ConnectedRails extends NativeResource {
     String peer = client.terms().peer();
     this.engine = new TransferEngine(peer, client.rebuilds(), this::failed);
     this.driver = new RailDriver(engine, peer);
-    this.connections = new RailConnections(client, rails, fence, engine, counters);
+    this.connections = new RailConnections(client, rails, fence, engine);
     this.recovery = new RailRecovery(peer, connections);
     this.events = new RailEvents(rails, connections, engine);
     connections.begin(first);

@@ -35,7 +35,6 @@ final class RailConnections implements RailRecovery.Attempt {
   private final RailSet rails;
   private final RailMemory fence;
   private final TransferEngine engine;
-  private final RailCounters counters;
 
   /** What devices were asked and have not answered; used by the thread that rebuilds. */
   private final Map<Integer, CompletableFuture<Boolean>> asked = new HashMap<>();
@@ -49,17 +48,11 @@ final class RailConnections implements RailRecovery.Attempt {
   /** Rails from here on are left out: the last attempt with them came to nothing. */
   private int end;
 
-  RailConnections(
-      RailClient client,
-      RailSet rails,
-      RailMemory fence,
-      TransferEngine engine,
-      RailCounters counters) {
+  RailConnections(RailClient client, RailSet rails, RailMemory fence, TransferEngine engine) {
     this.client = client;
     this.rails = rails;
     this.fence = fence;
     this.engine = engine;
-    this.counters = counters;
     this.end = rails.size();
   }
 
@@ -109,7 +102,7 @@ final class RailConnections implements RailRecovery.Attempt {
       throw e;
     }
     end = rails.size();
-    adopt(fresh, before);
+    adopt(fresh);
     return isComplete() ? RailRecovery.Outcome.COMPLETE : RailRecovery.Outcome.PARTIAL;
   }
 
@@ -134,7 +127,7 @@ final class RailConnections implements RailRecovery.Attempt {
     }
   }
 
-  private void adopt(RailGeneration fresh, List<RailLink> before) {
+  private void adopt(RailGeneration fresh) {
     List<RailLink> links;
     try {
       links = links(fresh);
@@ -150,7 +143,6 @@ final class RailConnections implements RailRecovery.Attempt {
       hangUp();
       return;
     }
-    counters.replaced(links.stream().map(link -> before.get(link.rail())).toList());
     List<RailLink> now = engine.links();
     for (RailGeneration connection : both) {
       if (now.stream().noneMatch(link -> link.isOn(connection))) {

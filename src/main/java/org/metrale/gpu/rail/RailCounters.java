@@ -5,14 +5,12 @@ import java.util.List;
 
 /** What is counted of rails over all their rebuilds. */
 final class RailCounters {
-  private final long[] carriedBefore;
   private final long[] failures;
 
   /** Null before the first; one may know more a moment later. */
   private final RailFault[] lastFaults;
 
   RailCounters(int rails) {
-    carriedBefore = new long[rails];
     failures = new long[rails];
     lastFaults = new RailFault[rails];
   }
@@ -20,13 +18,6 @@ final class RailCounters {
   synchronized void failed(RailLink link) {
     failures[link.rail()]++;
     lastFaults[link.rail()] = link.fault();
-  }
-
-  /** These links are out of use; what they carried stays counted. */
-  synchronized void replaced(List<RailLink> links) {
-    for (RailLink link : links) {
-      carriedBefore[link.rail()] += link.carriedBytes();
-    }
   }
 
   synchronized List<RailStatus> status(List<RailLink> links, List<RailSpec> specs) {
@@ -38,7 +29,7 @@ final class RailCounters {
               rail,
               specs.get(rail).device(),
               link.state(),
-              carriedBefore[rail] + link.carriedBytes(),
+              link.carriedBytes(),
               failures[rail],
               lastFaults[rail] == null
                   ? ""

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.metrale.gpu.rail.RailTransfer.Direction;
 import org.metrale.gpu.verbs.VerbsCompletions;
@@ -67,12 +68,17 @@ final class RailLink implements RailChoice.Lane {
   private RailEnding ending;
 
   private int freeCount;
-  private RailStatus.State state = RailStatus.State.ACTIVE;
+
+  /** Anybody may ask for it, and for the bytes. */
+  private volatile RailStatus.State state = RailStatus.State.ACTIVE;
+
+  /** Also by those that were here before. */
+  private final AtomicLong carriedBytes = new AtomicLong();
+
   private long failedAtNanos;
   private long downAtNanos;
   private long movedAtNanos;
   private long lastTurn;
-  private long carriedBytes;
 
   RailLink(int rail, RailEnd end, List<Region> remote, RailMemory fenceMemory, Owner owner) {
     this.rail = rail;
@@ -126,13 +132,18 @@ final class RailLink implements RailChoice.Lane {
     return connection.ends().contains(end);
   }
 
+  /** Takes the place of another, before it has carried anything. */
+  void follow(RailLink before) {
+    carriedBytes.setRelease(before.carriedBytes());
+  }
+
   /** The address that the peer was told. */
   VerbsGid gid() {
     return end.gid();
   }
 
   long carriedBytes() {
-    return carriedBytes;
+    return carriedBytes.getAcquire();
   }
 
   RailFault fault() {
@@ -263,7 +274,7 @@ final class RailLink implements RailChoice.Lane {
     if (done.isSuccess(index)) {
       if ((id & FOLLOWED) == 0) {
         RailPiece piece = release(slot);
-        carriedBytes += piece.lengthBytes();
+        carriedBytes.setRelease(carriedBytes.getPlain() + piece.lengthBytes());
         arrived.accept(piece);
       }
       return;

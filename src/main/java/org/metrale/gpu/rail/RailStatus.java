@@ -1,7 +1,8 @@
 package org.metrale.gpu.rail;
 
 /**
- * How a rail is doing.
+ * How a rail is doing. Taken while transfers go on, so that one number may be a moment ahead of
+ * another.
  *
  * @param rail its number from 0
  * @param device the device's name

@@ -50,6 +50,7 @@ public final class RailTransfer {
   private long unsettledBytes;
   private int piecesOut;
   private boolean pinned = true;
+  private boolean inTurn;
 
   private volatile long doneBytes;
 
@@ -112,6 +113,15 @@ public final class RailTransfer {
 
   boolean isLate(long nowNanos) {
     return nowNanos - deadlineNanos >= 0;
+  }
+
+  /** Whether {@link OpenTransfers} has it take its turns. */
+  boolean isInTurn() {
+    return inTurn;
+  }
+
+  void setInTurn(boolean isInTurn) {
+    inTurn = isInTurn;
   }
 
   /** Whether there is a piece that no rail has. */

@@ -34,8 +34,7 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
   /** Called with the lock held when a rail has failed. */
   private final Consumer<RailLink> onFailed;
 
-  /** Anybody adds to them; else they are changed with the lock held. */
-  private final List<RailTransfer> transfers = new CopyOnWriteArrayList<>();
+  private final OpenTransfers transfers = new OpenTransfers();
 
   /** One a rail, the first rail first; another list when one is replaced. */
   private volatile List<RailLink> links = List.of();
@@ -55,8 +54,8 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
   /** Rails that others took the place of, and that are not closed. */
   private final List<RailLink> replaced = new CopyOnWriteArrayList<>();
 
-  private int nextTransfer;
   private final RailChoice choice = new RailChoice();
+  private final Consumer<RailPiece> arrived = this::settled;
 
   TransferEngine(String peer, boolean recovering, Consumer<RailLink> onFailed) {
     this.peer = peer;
@@ -85,7 +84,11 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
         return false;
       }
       List<RailLink> now = new ArrayList<>(links);
-      fresh.forEach(link -> replaced.add(now.set(link.rail(), link)));
+      for (RailLink link : fresh) {
+        RailLink before = now.set(link.rail(), link);
+        link.follow(before);
+        replaced.add(before);
+      }
       replaced.removeIf(link -> link.ended().isDone());
       links = List.copyOf(now);
       return true;
@@ -188,6 +191,7 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
     long now = System.nanoTime();
     watch.begin(now);
     try {
+      transfers.takeIn();
       List<RailLink> present = links;
       for (int i = 0; i < present.size(); i++) {
         watch.at(i);
@@ -219,11 +223,21 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
   }
 
   private void abandonLate(long nanoTime, IllegalStateException why) {
-    for (RailTransfer transfer : transfers) {
-      if (transfer.isLate(nanoTime) && !transfer.isDone()) {
-        // Who hears of it is not to hold up the others.
-        BoundedCall.run(() -> transfer.abandon(failure(Reason.DEADLINE_PASSED, -1, transfer, why)));
-      }
+    transfers.forEach(
+        transfer -> {
+          if (transfer.isLate(nanoTime) && !transfer.isDone()) {
+            // Who hears of it is not to hold up the others.
+            BoundedCall.run(
+                () -> transfer.abandon(failure(Reason.DEADLINE_PASSED, -1, transfer, why)));
+          }
+        });
+  }
+
+  private void settled(RailPiece piece) {
+    RailTransfer transfer = piece.transfer();
+    transfer.settled(piece);
+    if (transfer.isDone()) {
+      transfers.countOver();
     }
   }
 
@@ -232,7 +246,7 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
   }
 
   private boolean step(RailLink link, long now) {
-    boolean polled = link.poll(piece -> piece.transfer().settled(piece));
+    boolean polled = link.poll(arrived);
     boolean settled = link.settle(now);
     return polled || settled;
   }
@@ -241,7 +255,7 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
   private boolean deal(List<RailLink> present) {
     boolean dealt = false;
     while (true) {
-      RailTransfer transfer = nextTransfer();
+      RailTransfer transfer = transfers.next();
       RailLink link =
           transfer == null
               ? null
@@ -253,8 +267,8 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
         transfer.fail(failure(Reason.LOCAL_FAULT, link.rail(), transfer, noSuchRegion(link)));
         continue;
       }
-      nextTransfer++;
       link.take(transfer.nextPiece());
+      transfers.passOn();
       dealt = true;
     }
     if (dealt) {
@@ -266,23 +280,15 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
     return dealt;
   }
 
-  /** The transfer whose turn it is among those that have a piece to give; null if none has. */
-  private RailTransfer nextTransfer() {
-    for (int i = 0; i < transfers.size(); i++) {
-      RailTransfer transfer = transfers.get(Math.floorMod(nextTransfer + i, transfers.size()));
-      if (transfer.hasPiece()) {
-        return transfer;
-      }
-    }
-    return null;
-  }
-
   private static Throwable noSuchRegion(RailLink link) {
     return new IndexOutOfBoundsException("the peer offers " + link.regions() + " regions");
   }
 
   /** Takes out transfers that are over, late, or without any hope. */
   private void sweep(long now) {
+    if (!transfers.isLookDue(now)) {
+      return;
+    }
     boolean alive = recovering || !links.stream().allMatch(RailLink::isDown);
     // Whoever hears of an end may close the rails.
     for (int i = transfers.size() - 1; i >= 0 && !closed; i--) {
@@ -300,6 +306,9 @@ final class TransferEngine implements RailLink.Owner, StepWatch.Watched {
       if (isOver && !closed) {
         transfer.unpinIfOver();
         transfers.remove(i);
+      } else {
+        // Pieces may have come back.
+        transfers.giveTurn(transfer);
       }
     }
   }

@@ -6,6 +6,7 @@ import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.spi.AbstractInterruptibleChannel;
 import java.time.Duration;
 import java.util.function.Function;
+import org.metrale.gpu.Backoff;
 import org.metrale.gpu.NativeResource;
 import org.metrale.verbs.ibv_comp_channel;
 import org.metrale.verbs.ibv_context;
@@ -22,6 +23,9 @@ import org.metrale.verbs.ibv_cq;
  */
 public final class VerbsCompletionQueue extends NativeResource {
   private static final long CALL_NANOS = 1_000_000_000;
+
+  /** So many polls without a look at the clock. */
+  private static final int SPINS_TO_A_LOOK = 32;
 
   private final VerbsDevice device;
   private final ibv_comp_channel channel;
@@ -150,8 +154,10 @@ public final class VerbsCompletionQueue extends NativeResource {
    * @throws VerbsException if the queue is broken
    */
   public int poll(VerbsCompletions into, Duration timeout) throws InterruptedException {
-    long deadline = System.nanoTime() + timeout.toNanos();
-    for (int spins = 0; ; spins++) {
+    long limit = Backoff.nanos(timeout);
+    long deadline = 0;
+    // What comes soon is not kept waiting for the clock, which may cost more than a poll.
+    for (long spins = 1; ; spins++) {
       int count = pollOnce(into);
       if (count > 0) {
         return count;
@@ -159,8 +165,12 @@ public final class VerbsCompletionQueue extends NativeResource {
       if (Thread.interrupted()) {
         throw new InterruptedException();
       }
-      if ((spins & 15) == 15 && System.nanoTime() - deadline >= 0) {
-        return 0;
+      if (spins % SPINS_TO_A_LOOK == 0) {
+        long now = System.nanoTime();
+        deadline = spins == SPINS_TO_A_LOOK ? now + limit : deadline;
+        if (now - deadline >= 0) {
+          return 0;
+        }
       }
       Thread.onSpinWait();
     }
@@ -181,7 +191,7 @@ public final class VerbsCompletionQueue extends NativeResource {
    * @wraps {@code ibv_req_notify_cq}, {@code ibv_get_cq_event}, {@code ibv_ack_cq_events}; verbs.h
    */
   public int await(VerbsCompletions into, Duration timeout) throws InterruptedException {
-    long deadline = System.nanoTime() + timeout.toNanos();
+    long deadline = System.nanoTime() + Backoff.nanos(timeout);
     acquire();
     try {
       int count = pollOnce(into);

@@ -47,8 +47,7 @@ final class RailConnectionsTest {
           RailGeneration.connect(
               client.terms(), rails, both, List.of(), Deadline.after(RailHost.LIMIT));
       TransferEngine engine = new TransferEngine("peer", true, link -> {});
-      RailConnections connections =
-          new RailConnections(client, rails, fence, engine, new RailCounters(rails.size()));
+      RailConnections connections = new RailConnections(client, rails, fence, engine);
       connections.begin(first);
       engine.with(1, link -> link.fail(new IllegalStateException("a drill")));
       while (!engine.links().get(1).isDown()) {

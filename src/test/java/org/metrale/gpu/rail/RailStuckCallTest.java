@@ -1,16 +1,20 @@
 package org.metrale.gpu.rail;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,6 +24,8 @@ import org.metrale.gpu.RdmaDevices;
 import org.metrale.gpu.SoftwareHost;
 import org.metrale.gpu.rail.RailException.Reason;
 import org.metrale.gpu.verbs.VerbsAccess;
+import org.metrale.gpu.verbs.VerbsEventType;
+import org.metrale.gpu.wire.RailDialect;
 
 /** Calls of the data path that never return, on the software GPU host. */
 @Tag("emulator")
@@ -50,6 +56,43 @@ final class RailStuckCallTest {
     assertEquals("2", said.value("rails"), said::toString);
     String close = blocking ? "has 1 calls running" : "does not let go";
     assertTrue(said.value("close").contains(close), said::toString);
+  }
+
+  /** The look for the address that an event asks for. */
+  @Test
+  void holdsUpNoOtherEvent(@TempDir Path folder) throws Exception {
+    ForkedJvm.Result said =
+        SoftwareHost.running(
+                folder,
+                "ibv.at = 8000 fault = ibverbs.ibv_query_port device=1 hang; "
+                    + "ibv.at = 8000 ibv.1.gids = v2 10.20.1.77 7; "
+                    + "ibv.at = 9000 ibv.1.state = fatal",
+                EventProbe.class)
+            .run()
+            .succeeded();
+    assertEquals("true", said.value("both"), said::toString);
+  }
+
+  /** Waits for what a device tells. */
+  static final class EventProbe {
+    private EventProbe() {}
+
+    /** Runs it. */
+    @SuppressWarnings("MustBeClosed") // what a stuck device has cannot be closed
+    public static void main(String[] arguments) throws Exception {
+      RailHost host =
+          new RailHost(RdmaDevices.servers(), RdmaDevices.clients(), 64, RailDialect.READ_ONLY);
+      RailSet rails = RailSet.open(RailHost.specs(RdmaDevices.clients()), Duration.ofHours(1));
+      BlockingQueue<VerbsEventType> told = new LinkedBlockingQueue<>();
+      ConnectedRails connected = host.client().connect(rails, RailHost.LIMIT);
+      rails.add((rail, event) -> told.add(event.type()));
+      VerbsEventType first = told.take();
+      VerbsEventType second = told.take();
+      System.out.println(first + ", then " + second);
+      boolean isChange = first.equals(VerbsEventType.GID_CHANGE);
+      System.out.println("both=" + (isChange && second.equals(VerbsEventType.DEVICE_FATAL)));
+      assertFalse(connected.isClosed());
+    }
   }
 
   /** Has a thread kept by a call, and does everything else that there is to do with the rails. */

@@ -2,6 +2,8 @@ package org.metrale.gpu.rail;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -37,5 +39,40 @@ final class RailTakeDownTest extends RailTakeDownCases {
       transfer.stage().toCompletableFuture().join();
       assertEquals(RailHost.bytes(9, length), RailHost.read(memory, 0, length));
     }
+  }
+
+  @Test
+  void whatARailHasCarriedIsNeverLessThanItWas() throws Exception {
+    int length = 64 << 10;
+    try (RailHost host =
+        new RailHost(RdmaDevices.servers(), RdmaDevices.clients(), length, RailDialect.READ_ONLY)) {
+      ConnectedRails connected = host.connect(host.client().rebuilding(true).inPiecesOf(4096));
+      connected.read(host.memory(length), 0, new RailTarget(0, 0), length, RailHost.LIMIT);
+      AtomicBoolean isOver = new AtomicBoolean();
+      FutureTask<String> looking = new FutureTask<>(() -> fallOf(connected, isOver));
+      new Thread(looking, "looks").start();
+      try {
+        for (int i = 0; i < 40; i++) {
+          connected.takeDown(0, "a drill");
+          untilActive(connected);
+        }
+      } finally {
+        isOver.set(true);
+      }
+      assertEquals("", looking.get());
+    }
+  }
+
+  /** What is less than it was before, if anything ever is. */
+  private static String fallOf(ConnectedRails connected, AtomicBoolean isOver) {
+    long before = 0;
+    while (!isOver.get()) {
+      RailStatus status = connected.status().get(0);
+      if (status.carriedBytes() < before) {
+        return before + " bytes, then " + status;
+      }
+      before = status.carriedBytes();
+    }
+    return "";
   }
 }

@@ -68,6 +68,28 @@ final class VerbsRefusalTest {
   }
 
   @Test
+  void theLongestDurationIsAWaitLikeAnyOther() throws Exception {
+    Duration ever = Duration.ofSeconds(Long.MAX_VALUE);
+    VerbsEnd[] ends = pair();
+    try (VerbsEnd client = ends[0];
+        VerbsEnd server = ends[1]) {
+      VerbsMemoryRegion far = server.memory(64, VerbsAccess.REMOTE_READ);
+      VerbsMemoryRegion near = client.memory(64, VerbsAccess.LOCAL_WRITE);
+      VerbsWorkBatch batch = VerbsWorkBatch.allocate(1);
+      VerbsCompletions done = VerbsCompletions.allocate(1);
+      batch.read(7, near, 0, 8, far.address(), far.rkey());
+      client.pair.post(batch);
+      assertEquals(1, client.completions.await(done, ever));
+      batch.read(8, near, 0, 8, far.address(), far.rkey());
+      client.pair.post(batch);
+      assertEquals(1, client.completions.poll(done, ever));
+      Duration past = Duration.ofSeconds(Long.MIN_VALUE);
+      assertEquals(0, client.completions.await(done, past));
+      assertEquals(0, client.completions.poll(done, past));
+    }
+  }
+
+  @Test
   void aQueuePairIsConnectedOnce() throws Exception {
     VerbsEnd[] ends = pair();
     try (VerbsEnd client = ends[0];
