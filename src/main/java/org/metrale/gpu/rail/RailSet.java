@@ -126,7 +126,7 @@ public final class RailSet extends NativeResource {
     for (Listener listener : listeners) {
       try {
         listener.happened(rail, event);
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
         LOG.log(Level.WARNING, "a listener failed on " + event + " of rail " + rail, e);
       }
     }

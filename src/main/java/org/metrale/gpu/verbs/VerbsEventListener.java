@@ -89,7 +89,7 @@ public final class VerbsEventListener extends NativeResource {
   private void tell(VerbsEvent event) {
     try {
       listener.accept(event);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) { // the events to come are told all the same
       LOG.log(Level.WARNING, "the listener failed on " + event + " of " + device.name(), e);
     }
   }

@@ -379,6 +379,26 @@ abstract class VerbsSharedCases {
   }
 
   @Test
+  void theListenerIsToldTheNextEventWhateverItThrows() throws Exception {
+    BlockingQueue<VerbsEvent> told = new LinkedBlockingQueue<>();
+    server.keep(
+        VerbsEventListener.open(
+            server.device,
+            event -> {
+              told.add(event);
+              throw new OutOfMemoryError("as where no thread is to be had");
+            }));
+    post(1, 2, 3, 4);
+    for (int left = 3; left > 0; left--) {
+      server.shared.armLimit(left + 1);
+      exchange(one, server.completions, DEPTH - left);
+      assertEquals(
+          VerbsEventType.SHARED_RECEIVE_QUEUE_LIMIT_REACHED,
+          told.poll(20, TimeUnit.SECONDS).type());
+    }
+  }
+
+  @Test
   void theRoomOfACompletionQueueIsTakenOnce() throws Exception {
     try (VerbsSharedHost small = new VerbsSharedHost(DEPTH, 40)) {
       // As granted, which may be more than was asked for.
