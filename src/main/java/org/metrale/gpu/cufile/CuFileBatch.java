@@ -311,16 +311,14 @@ public final class CuFileBatch extends NativeResource {
   @Override
   protected void free() {
     if (batch != 0) {
-      driver.call(
+      driver.end(
           "cuFileBatchIODestroy",
           CuFileException.Where.note("entries=" + capacity),
           () -> {
             CuFileCalls.cuFileBatchIODestroy(batch);
             CuFileCalls.free(requests);
             CuFileCalls.free(events);
-            return null;
-          },
-          done -> {});
+          });
     }
   }
 

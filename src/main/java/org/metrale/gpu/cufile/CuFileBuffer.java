@@ -104,7 +104,7 @@ public final class CuFileBuffer extends NativeResource {
       return;
     }
     CuFileHold hold = CuFileHold.open("a cuFile buffer being closed", memory.owners());
-    driver.call(
+    driver.end(
         "cuFileBufDeregister",
         memory.where(),
         () -> {
@@ -113,9 +113,7 @@ public final class CuFileBuffer extends NativeResource {
           } finally {
             hold.close();
           }
-          return null;
-        },
-        done -> {});
+        });
   }
 
   private void deregister() {

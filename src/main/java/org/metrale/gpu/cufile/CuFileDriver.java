@@ -317,6 +317,21 @@ public final class CuFileDriver extends NativeResource {
         waited -> CuFileException.unfinished(call, where, limit, waited));
   }
 
+  /**
+   * Makes a call that ends something, in this thread where no other is to be had.
+   *
+   * @param work ends it; what it uses is kept open until it has returned
+   */
+  void end(String call, CuFileException.Where where, Runnable work) {
+    Duration limit = options.callTimeout();
+    acquire();
+    late.end(
+        limit,
+        work,
+        this::release,
+        waited -> CuFileException.unfinished(call, where, limit, waited));
+  }
+
   /** The way to a device without cuFile, made at first use. */
   DeviceBounce bounce(CudaContext context) {
     synchronized (bounces) {

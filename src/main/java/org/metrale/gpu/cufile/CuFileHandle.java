@@ -398,7 +398,7 @@ public final class CuFileHandle extends NativeResource {
    */
   @Override
   protected void free() {
-    driver.call(
+    driver.end(
         route != CuFileRoute.POSIX ? "cuFileHandleDeregister" : "close",
         file.where(-1, -1, ""),
         () -> {
@@ -409,9 +409,7 @@ public final class CuFileHandle extends NativeResource {
           } finally {
             file.close();
           }
-          return null;
-        },
-        done -> {});
+        });
   }
 
   @Override

@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.metrale.gpu.BoundedCall;
 import org.metrale.gpu.GpuException;
 import org.metrale.gpu.LibraryUnavailableException;
@@ -160,12 +161,12 @@ final class DriverDoor {
 
     Attempt(boolean opens, Runnable call) {
       this.opens = opens;
-      this.over =
-          BoundedCall.start(
-              () -> {
-                call.run();
-                return true;
-              });
+      Supplier<Boolean> work =
+          () -> {
+            call.run();
+            return true;
+          };
+      this.over = opens ? BoundedCall.start(work) : BoundedCall.startOrRun(work);
     }
   }
 }

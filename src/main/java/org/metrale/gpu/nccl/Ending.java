@@ -51,7 +51,7 @@ final class Ending {
   /** Begins the abort on a thread of this layer, once. */
   synchronized void startAbort() {
     if (abort == null) {
-      abort = BoundedCall.start(this::abort);
+      abort = BoundedCall.startOrRun(this::abort);
       afterAbort.forEach(this::runAfterAbort);
       afterAbort.clear();
     }
@@ -197,6 +197,8 @@ final class Ending {
       state.progress.poll();
     } catch (RuntimeException e) {
       throw abortInstead(e);
+    } catch (OutOfMemoryError e) {
+      throw abortInstead(new IllegalStateException("ncclCommFinalize cannot be waited for", e));
     } finally {
       if (entered) {
         state.gate.leave();
@@ -212,7 +214,8 @@ final class Ending {
    */
   private void destroy(Duration left, Duration limit) {
     CompletableFuture<Integer> answer =
-        BoundedCall.start(() -> NcclCalls.ncclCommDestroy(state.context.address(), state.handle()));
+        BoundedCall.startOrRun(
+            () -> NcclCalls.ncclCommDestroy(state.context.address(), state.handle()));
     destruction = answer;
     int code;
     try {

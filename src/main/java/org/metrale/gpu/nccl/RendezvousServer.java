@@ -130,7 +130,7 @@ final class RendezvousServer {
 
   @SuppressWarnings("FutureReturnValueIgnored") // greet says itself what goes wrong
   private void greetApart(Socket socket) {
-    BoundedCall.start(
+    BoundedCall.startOrRun(
         () -> {
           greet(socket);
           return socket;

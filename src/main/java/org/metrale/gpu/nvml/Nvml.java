@@ -328,15 +328,11 @@ public final class Nvml extends NativeResource {
       }
       OWED_SESSIONS.decrementAndGet();
     }
-    NvmlCallers.within(
+    NvmlCallers.end(
         options.sessionTimeout(),
         new NvmlCallers.Call("nvmlShutdown", ""),
-        () -> {
-          NvmlCalls.metrale_nvml_shutdown();
-          return true;
-        },
-        () -> {},
-        ended -> {});
+        NvmlCalls::metrale_nvml_shutdown,
+        () -> {});
   }
 
   private boolean isDrained() {
@@ -421,6 +417,12 @@ public final class Nvml extends NativeResource {
           leave();
         },
         late);
+  }
+
+  /** Makes a call that ends something, in this thread where no other is to be had. */
+  void end(String name, String place, Runnable work) {
+    enter();
+    NvmlCallers.end(options.callTimeout(), new NvmlCallers.Call(name, place), work, this::leave);
   }
 
   /** By the last call of a closed session, in a thread of its own: it may hang too. */

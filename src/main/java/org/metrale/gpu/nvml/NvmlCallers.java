@@ -38,14 +38,22 @@ final class NvmlCallers {
       throw NvmlException.unfinished(
           call.name, detail(call, "not called: " + MOST_LATE + " earlier calls have not returned"));
     }
-    return LATE.run(
-        limit,
-        work,
-        after,
-        late,
-        waited ->
-            NvmlException.unfinished(
-                call.name, detail(call, "elapsed=" + waited + " limit=" + limit)));
+    return LATE.run(limit, work, after, late, waited -> late(call, waited, limit));
+  }
+
+  /**
+   * Makes a call that ends something, also if others have not returned, and in this thread where no
+   * other is to be had.
+   *
+   * @param after runs when it has returned
+   */
+  static void end(Duration limit, Call call, Runnable work, Runnable after) {
+    LATE.end(limit, work, after, waited -> late(call, waited, limit));
+  }
+
+  private static NvmlException late(Call call, Duration waited, Duration limit) {
+    return NvmlException.unfinished(
+        call.name, detail(call, "elapsed=" + waited + " limit=" + limit));
   }
 
   private static String detail(Call call, String more) {

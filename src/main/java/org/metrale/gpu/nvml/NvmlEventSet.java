@@ -159,13 +159,7 @@ public final class NvmlEventSet extends NativeResource {
 
   @Override
   protected void free() {
-    session.call(
-        "nvmlEventSetFree",
-        "",
-        () -> {
-          NvmlCalls.metrale_nvml_events_free(set);
-          return true;
-        });
+    session.end("nvmlEventSetFree", "", () -> NvmlCalls.metrale_nvml_events_free(set));
   }
 
   @Override

@@ -148,7 +148,7 @@ public final class NvmlGpm extends NativeResource {
   @Override
   protected void free() {
     gpu.session()
-        .call(
+        .end(
             "nvmlGpmSampleFree",
             gpu.place(),
             () -> {
@@ -157,7 +157,6 @@ public final class NvmlGpm extends NativeResource {
               } finally {
                 NvmlCalls.metrale_nvml_gpm_free(earlier);
               }
-              return true;
             });
   }
 

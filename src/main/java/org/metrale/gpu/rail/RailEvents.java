@@ -64,7 +64,7 @@ final class RailEvents implements RailSet.Listener {
       seen = addressChanges.get(rail);
       try {
         failIfAddressIsLost(rail);
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | OutOfMemoryError e) {
         LOG.log(Level.WARNING, "the address of rail " + rail + " cannot be looked for", e);
       }
     } while (addressChanges.addAndGet(rail, -seen) != 0);

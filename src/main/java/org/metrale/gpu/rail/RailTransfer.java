@@ -157,7 +157,8 @@ public final class RailTransfer {
     if (order.progress() != null && !result.isDone()) {
       try {
         order.progress().accept(doneBytes);
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
+        // Of who is told of progress: the step goes on for the others.
         result.completeExceptionally(e);
       }
     }

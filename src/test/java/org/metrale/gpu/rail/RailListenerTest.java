@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.LongConsumer;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -38,25 +39,35 @@ final class RailListenerTest {
 
   @Test
   void aListenerThatFailsEndsItsTransferAlone() throws Exception {
+    IllegalStateException mine = new IllegalStateException("no more of this");
+    endsItsTransferAlone(
+        mine,
+        done -> {
+          throw mine;
+        });
+  }
+
+  @Test
+  void aListenerThatFailsWithAnErrorEndsItsTransferAlone() throws Exception {
+    AssertionError mine = new AssertionError("no more of this");
+    endsItsTransferAlone(
+        mine,
+        done -> {
+          throw mine;
+        });
+  }
+
+  private static void endsItsTransferAlone(Throwable expected, LongConsumer listener)
+      throws Exception {
     try (RailHost host = host(LENGTH, RailDialect.READ_ONLY)) {
       ConnectedRails rails = host.connect(host.client().inPiecesOf(4096));
       RailMemory memory = host.memory(LENGTH);
-      IllegalStateException mine = new IllegalStateException("no more of this");
-      RailTransfer transfer =
-          rails.readAsync(
-              memory,
-              0,
-              START,
-              LENGTH,
-              TransferTerms.within(RailHost.LIMIT)
-                  .telling(
-                      done -> {
-                        throw mine;
-                      }));
+      TransferTerms terms = TransferTerms.within(RailHost.LIMIT).telling(listener);
+      RailTransfer transfer = rails.readAsync(memory, 0, START, LENGTH, terms);
       CompletionException e =
           assertThrows(
               CompletionException.class, () -> transfer.stage().toCompletableFuture().join());
-      assertEquals(mine, e.getCause());
+      assertEquals(expected, e.getCause());
       rails.read(memory, 0, START, LENGTH, RailHost.LIMIT);
       rails.status().forEach(status -> assertEquals(0, status.failures()));
     }
