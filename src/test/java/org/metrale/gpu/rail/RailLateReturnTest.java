@@ -28,7 +28,7 @@ import org.metrale.gpu.wire.RailDialect;
  * host: whoever comes back last finishes the close, and nothing is left.
  */
 @Tag("emulator")
-@Tag("slow")
+@Tag("full")
 @Timeout(120)
 final class RailLateReturnTest {
   private static final int BYTES = 4 << 20;

@@ -28,7 +28,7 @@ import org.metrale.gpu.wire.RailDialect;
  * have room for one connection and no more: whatever is left of one is missed by the next.
  */
 @Tag("emulator")
-@Tag("slow")
+@Tag("full")
 @Timeout(120)
 final class RailLeftoversTest {
   /** Whose memory a client gets, which decides what is made for it. */

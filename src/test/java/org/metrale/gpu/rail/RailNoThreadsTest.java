@@ -26,7 +26,7 @@ import org.metrale.gpu.wire.RailDialect;
  * connection is missed by the next.
  */
 @Tag("emulator")
-@Tag("slow")
+@Tag("full")
 @Timeout(120)
 final class RailNoThreadsTest {
   /** Which threads are not to be had. */

@@ -29,7 +29,7 @@ import org.metrale.gpu.wire.RailDialect;
 
 /** Calls of the data path that never return, on the software GPU host. */
 @Tag("emulator")
-@Tag("slow")
+@Tag("full")
 @Timeout(60)
 final class RailStuckCallTest {
   /** Whoever is not in the call itself is told at the deadline, and can close. */
