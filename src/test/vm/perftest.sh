@@ -43,7 +43,7 @@ table() {
 
 # measure KIND ROUNDS: leaves the medians and what is to be known of the machine in a folder of that name.
 measure() {
-  METRALE_VM_SECONDS=${METRALE_VM_SECONDS:-1800} METRALE_VM_RESULTS="$folder/$1" "$here/src/test/vm/vm.sh" run \
+  METRALE_VM_TSC=yes METRALE_VM_SECONDS=${METRALE_VM_SECONDS:-1800} METRALE_VM_RESULTS="$folder/$1" "$here/src/test/vm/vm.sh" run \
     "set -o pipefail; uname -r >\$JOB/results/kernel;" \
     "$here/src/test/vm/compare.sh" "'$class_path'" "'$folder/loop'" "$2" "| tee \$JOB/results/medians"
 }

@@ -14,7 +14,8 @@
 # linux-image-amd64 stands for), METRALE_VM_MEMORY (MiB, 6144), METRALE_VM_CPUS (2), METRALE_VM_SECONDS
 # (300), METRALE_VM_RESULTS (a folder into which the files of JOB/results are copied), METRALE_VM_COUNTING
 # (if not empty, one processor, and time there is the number of its instructions, one a nanosecond: what is
-# measured does not depend on the host).
+# measured does not depend on the host), METRALE_VM_TSC (if not empty, the clock is the TSC, else the emulated
+# HPET, at a system call and a microsecond a look).
 #
 # KVM is not used: a device node may be there, open, and still not boot a stock kernel.
 set -euo pipefail
@@ -72,7 +73,6 @@ build() {
   fi
 }
 
-# tsc: without a word the kernel takes the emulated HPET for its clock, at a system call and a microsecond a look.
 # no_timer_check: on a busy host the kernel's test of its timer fails, and it panics. Without erms the kernel
 # and the C library copy by wide moves; the byte moves that they take for fast else are emulated one by one.
 boot() {
@@ -84,7 +84,7 @@ boot() {
     "${processors[@]}" -cpu max,-erms -m "${METRALE_VM_MEMORY:-6144}" \
     -nodefaults -no-user-config -no-reboot -display none \
     -serial "file:$job/console" -kernel "$vm/vmlinux" -initrd "$vm/initrd.gz" \
-    -append "console=ttyS0 quiet panic=-1 no_timer_check tsc=reliable mitigations=off nokaslr job=$job" \
+    -append "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr ${METRALE_VM_TSC:+tsc=reliable} job=$job" \
     -fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \
     -device virtio-9p-pci,fsdev=root,mount_tag=root \
     -fsdev "local,id=job,path=$job,security_model=none" -device virtio-9p-pci,fsdev=job,mount_tag=job \

@@ -7,6 +7,12 @@ import java.util.List;
 
 /** Starts this program once more, with the same class path and the same settings of ours. */
 final class ChildJvm {
+  private static final List<String> SHARED_OPTIONS = List.of("-Xm", "-Xss", "-Xint", "-XX:");
+
+  /** Of these there can be one at a time, or they write a file. */
+  private static final List<String> NOT_SHARED =
+      List.of("-XX:ArchiveClassesAtExit", "-XX:StartFlightRecording", "-XX:VMOptionsFile");
+
   private static final int NATIVE_ACCESS_MUST_BE_SAID = 24;
 
   private ChildJvm() {}
@@ -28,6 +34,8 @@ final class ChildJvm {
     if (Runtime.version().feature() >= NATIVE_ACCESS_MUST_BE_SAID) {
       command.add("--enable-native-access=ALL-UNNAMED");
     }
+    command.addAll(
+        options(ProcessHandle.current().info().arguments().map(List::of).orElse(List.of())));
     System.getProperties().stringPropertyNames().stream()
         .filter(name -> name.startsWith("org.metrale.") || name.startsWith("org.bytedeco."))
         .sorted()
@@ -44,5 +52,13 @@ final class ChildJvm {
     } catch (IOException e) {
       throw new ToolException("a second JVM cannot be started: " + e.getMessage(), e);
     }
+  }
+
+  /** Those of a JVM's arguments that a second one is started with too: memory and compilers. */
+  static List<String> options(List<String> arguments) {
+    return arguments.stream()
+        .filter(one -> SHARED_OPTIONS.stream().anyMatch(one::startsWith))
+        .filter(one -> NOT_SHARED.stream().noneMatch(one::startsWith))
+        .toList();
   }
 }

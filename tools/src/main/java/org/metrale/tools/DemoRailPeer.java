@@ -56,24 +56,34 @@ final class DemoRailPeer implements AutoCloseable {
       in.write("sum\n");
       in.flush();
     } catch (IOException e) {
-      throw new ToolException("process " + process.pid() + " cannot be asked anything", e);
+      throw new ToolException(this + " cannot be asked anything", e);
     }
     return answer(DemoRailPeerCommand.SUM);
   }
 
   private String answer(String start) throws ToolException, InterruptedException {
+    StringBuilder said = new StringBuilder();
     String line = lines.poll(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
     while (line != null && !line.isEmpty() && !line.startsWith(start)) {
+      said.append('\n').append(line);
       line = lines.poll(PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
     }
-    if (line == null || line.isEmpty()) {
-      throw new ToolException("process " + process.pid() + " does not answer");
+    if (line == null) {
+      throw new ToolException(this + " does not answer" + said);
+    }
+    if (line.isEmpty()) {
+      throw new ToolException(this + " has ended with " + process.waitFor() + said);
     }
     return line.substring(start.length());
   }
 
   long pid() {
     return process.pid();
+  }
+
+  @Override
+  public String toString() {
+    return "process " + process.pid();
   }
 
   @Override
